@@ -1,0 +1,68 @@
+"""Serve the pages' own assets with MathJax and the widget manager, and mend markup.
+
+The files of others come from .vendor/site, which tools/vendor.py fills. Without that
+folder the pages keep the usual addresses of public servers.
+"""
+
+import pathlib
+import re
+
+from sphinx.util import logging
+
+log = logging.getLogger(__name__)
+
+OWN_ASSETS = "book/assets/site"
+VENDORED = ".vendor"
+CITATION_ROLE = re.compile(
+    r' role="doc-biblioentry"| role="list"(?= class="citation-list")'
+)
+# The theme's fontawesome.js turns every <i> into <svg>, also those that widgets add
+# later; the play buttons then fail when they look for their <i> again.
+KEEP_WIDGET_ICONS = "window.FontAwesomeConfig = { observeMutations: false };"
+
+
+def use_vendored(app, config):
+    """Point Sphinx and MyST-NB at the vendored files, if they are complete."""
+    config.html_static_path.append(str(pathlib.Path(app.srcdir, OWN_ASSETS)))
+    root = pathlib.Path(app.srcdir, VENDORED)
+    if not (root / "stamp").is_file():
+        log.info("offline_assets: %s is not filled; the pages load from outside", root)
+        return
+    config.html_static_path.append(str(root / "site"))
+    config.mathjax_path = "vendor/mathjax/tex-chtml.js"
+    config.nb_ipywidgets_js = {
+        "vendor/requirejs/require.js": {"defer": "defer"},
+        "vendor-paths.js": {"defer": "defer"},
+        "vendor/html-manager/embed-amd.js": {"defer": "defer"},
+    }
+
+
+def drop_thebe(app, pagename, templatename, context, doctree):
+    """Leave out sphinx-thebe, which writes an outside address into each page."""
+    context["script_files"] = [
+        script
+        for script in context["script_files"]
+        if "THEBE_JS_URL" not in str(getattr(script, "attributes", {}).get("body", ""))
+        and "sphinx-thebe" not in str(getattr(script, "filename", script))
+    ]
+    context["css_files"] = [
+        sheet
+        for sheet in context["css_files"]
+        if "sphinx-thebe" not in str(getattr(sheet, "filename", sheet))
+    ]
+
+
+def drop_citation_roles(app, pagename, templatename, context, doctree):
+    """Leave out docutils' roles of citations: one is deprecated, one wrong there."""
+    if "body" in context:
+        context["body"] = CITATION_ROLE.sub("", context["body"])
+
+
+def setup(app):
+    app.add_js_file(None, body=KEEP_WIDGET_ICONS, priority=100)
+    app.add_js_file("page-fixes.js", defer="defer")
+    app.add_css_file("custom.css", priority=900)
+    app.connect("config-inited", use_vendored, priority=300)
+    app.connect("html-page-context", drop_thebe, priority=900)
+    app.connect("html-page-context", drop_citation_roles, priority=900)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,113 @@
+"""A notebook is run again when its outputs could differ, and only then."""
+
+import json
+
+import build_chapter
+import execute
+import fingerprint
+import nbformat
+import pytest
+import seed_cache
+import vendor
+from strip import strip
+
+
+def write(path, code="1 + 1", prose="A sentence."):
+    cells = [
+        {"cell_type": "markdown", "source": [prose], "metadata": {}},
+        {"cell_type": "code", "source": [code], "metadata": {}, "outputs": []},
+    ]
+    path.write_text(json.dumps({"cells": cells, "metadata": {}}))
+    return path
+
+
+def test_prose_does_not_count_but_code_does(tmp_path):
+    first = fingerprint.of_notebook(write(tmp_path / "a.ipynb"), "code")
+    path = write(tmp_path / "a.ipynb", prose="Another.")
+    assert fingerprint.of_notebook(path, "code") == first
+    assert fingerprint.of_notebook(path, "other package") != first
+    path = write(tmp_path / "a.ipynb", code="1 + 2")
+    assert fingerprint.of_notebook(path, "code") != first
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Point the tool at a project of two notebooks, one of them already run."""
+    source, executed = tmp_path / "notebooks", tmp_path / ".executed"
+    source.mkdir()
+    executed.mkdir()
+    monkeypatch.setattr(execute, "SOURCE", source)
+    monkeypatch.setattr(execute, "EXECUTED", executed)
+    monkeypatch.setattr(execute, "STAMPS", executed / "stamps.json")
+    write(source / "01_done.ipynb")
+    write(source / "02_new.ipynb")
+    key = execute.find_stale([])["01_done"]
+    write(executed / "01_done.ipynb")
+    execute.STAMPS.write_text(json.dumps({"01_done": key}))
+    return source
+
+
+def test_only_what_changed_is_stale(project):
+    assert list(execute.find_stale([])) == ["02_new"]
+    write(project / "01_done.ipynb", code="2 + 2")
+    assert list(execute.find_stale([])) == ["01_done", "02_new"]
+    assert list(execute.find_stale(["01_done"])) == ["01_done"]
+
+
+def test_failure_is_named_and_not_stamped(project, monkeypatch):
+    monkeypatch.setattr(execute, "run", lambda names: set())
+    with pytest.raises(SystemExit, match="02_new failed"):
+        execute.main()
+    assert list(execute.read_stamps()) == ["01_done"]
+    write(execute.EXECUTED / "02_new.ipynb")
+    monkeypatch.setattr(execute, "run", set)
+    assert execute.main() == ["02_new"]
+    assert execute.main() == []
+
+
+def test_failed_notebooks_are_read_from_the_report(tmp_path):
+    report = tmp_path / "report.xml"
+    report.write_text(
+        '<testsuites><testsuite><testcase name=".executed/01_a.ipynb"/>'
+        '<testcase name=".executed/02_b.ipynb"><failure/></testcase>'
+        "</testsuite></testsuites>"
+    )
+    assert list(execute.failed_in(report)) == ["02_b"]
+
+
+def test_chapter_is_found_by_its_number(project):
+    assert build_chapter.find("02") == "02_new"
+    with pytest.raises(SystemExit, match="expected the start of one of"):
+        build_chapter.find("0")
+
+
+def executed_notebook():
+    cell = nbformat.v4.new_code_cell("1 + 1", execution_count=1)
+    cell.outputs = [nbformat.v4.new_output("stream", text="2")]
+    cell.metadata["execution"] = {
+        "iopub.execute_input": "2026-01-01T00:00:01.000000Z",
+        "shell.execute_reply": "2026-01-01T00:00:03.500000Z",
+    }
+    return nbformat.v4.new_notebook(cells=[cell])
+
+
+def test_seconds_are_taken_and_the_marks_removed():
+    notebook = executed_notebook()
+    assert seed_cache.take_timing(notebook) == 2.5
+    assert notebook.cells[0].metadata == {}
+
+
+def test_strip_removes_what_a_run_leaves():
+    notebook = executed_notebook()
+    identity = notebook.cells[0].id
+    (cell,) = strip(notebook).cells
+    assert (cell.outputs, cell.execution_count, cell.metadata) == ([], None, {})
+    assert cell.id == identity
+
+
+def test_vendored_files_are_those_named():
+    keep = {"es5/fonts/": "site/fonts/", "main.js": "site/main.js"}
+    assert vendor.target_of("package/main.js", keep) == "site/main.js"
+    assert vendor.target_of("package/es5/fonts/a.woff", keep) == "site/fonts/a.woff"
+    assert vendor.target_of("package/es5/fonts/a.ttf", keep) is None
+    assert vendor.target_of("package/README.md", keep) is None
