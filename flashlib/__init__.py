@@ -1,0 +1,58 @@
+"""Flash attention, from softmax to silicon: the code of the book (book).
+
+The public functions take and return NumPy arrays, ``q [seq_q, n_heads,
+head_dim]``, ``k [seq_k, n_kv_heads, head_dim]``, ``v [seq_k, n_kv_heads,
+head_dim_v]``, and always return ``AttentionOutput(out, lse)``.
+
+Importing this package loads NumPy and nothing else: compilers, plots and
+widgets are imported by the modules that need them, when they are asked for.
+"""
+
+from flashlib.attention import flash_attention
+from flashlib.backends import Backend, Choice, available_backends, get_backend
+from flashlib.errors import (
+    ArgumentError,
+    BankError,
+    CapacityError,
+    DTypeError,
+    FlashError,
+    FreeSizeError,
+    MachineError,
+    OutOfBoundsError,
+    PartitionError,
+    PlacementError,
+    Refused,
+    ShapeError,
+    UninitializedError,
+)
+from flashlib.layout import merge_heads, split_heads
+from flashlib.online_softmax import AttentionOutput, merge_states
+from flashlib.reference import materialized_attention
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArgumentError",
+    "AttentionOutput",
+    "Backend",
+    "BankError",
+    "CapacityError",
+    "Choice",
+    "DTypeError",
+    "FlashError",
+    "FreeSizeError",
+    "MachineError",
+    "OutOfBoundsError",
+    "PartitionError",
+    "PlacementError",
+    "Refused",
+    "ShapeError",
+    "UninitializedError",
+    "available_backends",
+    "flash_attention",
+    "get_backend",
+    "materialized_attention",
+    "merge_heads",
+    "merge_states",
+    "split_heads",
+]

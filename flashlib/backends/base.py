@@ -1,0 +1,171 @@
+"""Let every backend answer every call, and say no with a reason (chapter 5).
+
+A backend is a class whose every method works. This base class is itself the
+NumPy backend: no compiler, tiles of keys against blocks of rows. Subclasses
+override what they do better. `choose` is the gate: it turns "auto" into an
+algorithm and a reason, and refuses an explicit algorithm that the backend does
+not run.
+
+Tensors arrive validated and in the work type of the problem, float32 or
+float64, in any memory order; results leave in the work type.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flashlib.errors import ArgumentError, Refused
+from flashlib.masks import attended, key_tiles
+from flashlib.online_softmax import AttentionOutput, OnlineSoftmax
+from flashlib.problem import Problem
+from flashlib.reference import block_scores, head_copy, materialize
+from flashlib.validation import DEFAULT_TILE
+
+__all__ = ["ALGORITHMS", "Backend", "Choice"]
+
+ALGORITHMS = ("auto", "flash", "materialized")
+
+# Rows per block of the NumPy loop: enough to amortize the cost of a call.
+BLOCK_ROWS = 256
+
+
+class Choice(NamedTuple):
+    """An algorithm, and why it was chosen."""
+
+    algorithm: str
+    reason: str
+
+
+class Backend:
+    """The NumPy backend, and the defaults of every other one."""
+
+    name = "numpy"
+
+    def refusal(self, problem: Problem, algorithm: str) -> str | None:
+        """Return why this backend does not run `algorithm`, or None if it does."""
+        return None
+
+    def preferred(self, problem: Problem) -> Choice:
+        """Return what "auto" means here."""
+        return Choice("flash", "tiles of keys: the score matrix is never held")
+
+    def choose(self, problem: Problem, algorithm: str = "auto") -> Choice:
+        """Turn a request into an algorithm and a reason.
+
+        Raises
+        ------
+        ArgumentError
+            If the name is not known.
+        Refused
+            If the backend does not run the explicit algorithm; never a silent
+            fallback.
+        """
+        if algorithm not in ALGORITHMS:
+            raise ArgumentError(
+                f"algorithm has {algorithm!r}; expected one of {', '.join(ALGORITHMS)}"
+            )
+        if algorithm == "auto":
+            return self.preferred(problem)
+        reason = self.refusal(problem, algorithm)
+        if reason is not None:
+            raise Refused(
+                f"algorithm has {algorithm!r}; expected one that the "
+                f"{self.name} backend runs; {reason}"
+            )
+        return Choice(algorithm, "asked for")
+
+    def prefill(
+        self,
+        problem: Problem,
+        q: np.ndarray,
+        k: np.ndarray,
+        v: np.ndarray,
+        *,
+        algorithm: str = "flash",
+        tile: int = DEFAULT_TILE,
+    ) -> AttentionOutput:
+        """Run attention of `seq_q` rows; `algorithm` is one that `choose` gave."""
+        if algorithm == "materialized":
+            return materialize(problem, q, k, v)
+        return self.flash(problem, q, k, v, tile)
+
+    def decode(
+        self,
+        problem: Problem,
+        q: np.ndarray,
+        k_cache: np.ndarray,
+        v_cache: np.ndarray,
+        cache_seqlens: np.ndarray,
+    ) -> AttentionOutput:
+        """Run the newest `seq_q` tokens of every sequence over its live keys.
+
+        Parameters
+        ----------
+        problem : Problem
+            Of one sequence: `seq_q` new tokens over `seq_k` = capacity keys.
+        q : numpy.ndarray
+            ``[batch, seq_q, n_heads, head_dim]``.
+        k_cache, v_cache : numpy.ndarray
+            ``[batch, seq_k, n_kv_heads, head_dim]`` and ``[..., head_dim_v]``.
+        cache_seqlens : numpy.ndarray of int
+            Live keys per sequence, ``[batch]``; later slots are not read.
+        """
+        batch = len(q)
+        rows = (problem.seq_q, problem.n_heads)
+        out = np.empty((batch, *rows, problem.head_dim_v), problem.work)
+        lse = np.empty((batch, *rows), problem.work)
+        for b, length in enumerate(map(int, cache_seqlens)):
+            live = problem.over_keys(length)
+            out[b], lse[b] = self.prefill(
+                live, q[b], k_cache[b, :length], v_cache[b, :length]
+            )
+        return AttentionOutput(out, lse)
+
+    def flash(
+        self, problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int
+    ) -> AttentionOutput:
+        """Run online softmax over tiles of `tile` keys, one block of rows a time."""
+        seq_q, n_heads = problem.seq_q, problem.n_heads
+        out = np.empty((seq_q, n_heads, problem.head_dim_v), problem.work)
+        lse = np.empty((seq_q, n_heads), problem.work)
+        for h in range(n_heads):
+            kv_head = h // problem.group
+            q_head, k_head, v_head = (
+                head_copy(q, h),
+                head_copy(k, kv_head),
+                head_copy(v, kv_head),
+            )
+            for start in range(0, seq_q, BLOCK_ROWS):
+                rows = range(start, min(start + BLOCK_ROWS, seq_q))
+                block = slice(rows.start, rows.stop)
+                out[block, h], lse[block, h] = _flash_block(
+                    problem, h, rows, q_head[block], k_head, v_head, tile
+                )
+        return AttentionOutput(out, lse)
+
+
+def _flash_block(
+    problem: Problem,
+    h: int,
+    rows: range,
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    tile: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Walk the keys of one block of rows of one head."""
+    state = OnlineSoftmax.start(
+        problem.head_dim_v, problem.work, (len(rows),), problem.sink_logit(h)
+    )
+    attends = np.zeros(len(rows), bool)
+    for keys in key_tiles(problem, rows, tile):
+        some = slice(keys.start, keys.stop)
+        with np.errstate(all="ignore"):
+            s = block_scores(problem, h, q, k[some], rows, keys)
+        visible = attended(problem, h, rows, keys)
+        state = state.update(s, v[some], visible)
+        attends |= True if visible is None else visible.any(axis=1)
+    out = state.out
+    # A row that attends keys, all of them with a score of -inf, is 0 / 0.
+    out[attends & (state.l == 0)] = np.nan
+    return out, state.lse

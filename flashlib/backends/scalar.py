@@ -1,0 +1,70 @@
+"""Run the reference loop, compiled, on one core (chapter 5)."""
+
+import numpy as np
+
+from flashlib.backends.base import Backend, Choice
+from flashlib.kernels.scalar import flash_rows
+from flashlib.online_softmax import AttentionOutput
+from flashlib.problem import Problem
+
+__all__ = ["ScalarBackend"]
+
+
+class ScalarBackend(Backend):
+    """The loop of the text: a row at a time, a tile of keys at a time."""
+
+    name = "scalar"
+
+    def refusal(self, problem: Problem, algorithm: str) -> str | None:
+        """Refuse to build a score matrix: this loop has none."""
+        if algorithm == "materialized":
+            return "its loop holds one tile of scores; use the numpy backend"
+        return None
+
+    def preferred(self, problem: Problem) -> Choice:
+        """Return the only algorithm of this backend."""
+        return Choice("flash", "one compiled loop: a tile of scores, a row of values")
+
+    def flash(
+        self, problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int
+    ) -> AttentionOutput:
+        """Run the compiled loop over C-ordered copies where the input is not."""
+        work = problem.work
+        out = np.empty((problem.seq_q, problem.n_heads, problem.head_dim_v), work)
+        lse = np.empty(out.shape[:2], work)
+        if lse.size == 0:
+            return AttentionOutput(out, lse)
+        with np.errstate(all="ignore"):
+            flash_rows(
+                *kernel_arrays(problem, q, k, v),
+                work.type(problem.scale),
+                work.type(problem.softcap or 0),
+                *problem.reach,
+                min(tile, max(problem.seq_k, 1)),
+                out,
+                lse,
+            )
+        return AttentionOutput(out, lse)
+
+
+def kernel_arrays(
+    problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Return q, k, v, mask, bias and sink in the one form that kernels know.
+
+    subtle: one memory order and writable arrays mean one compiled version,
+    and therefore the same bits for every layout that a caller can have.
+    """
+    nothing = np.empty((0, 0, 0), problem.work)
+    sink = problem.sink
+    if sink is None:
+        sink = np.full(problem.n_heads, -np.inf, problem.work)
+    arrays = (
+        q,
+        k,
+        v,
+        nothing.astype(bool) if problem.mask is None else problem.mask,
+        nothing if problem.bias is None else problem.bias,
+        sink,
+    )
+    return tuple(np.require(array, requirements="CAW") for array in arrays)

@@ -1,0 +1,14 @@
+"""The contract as checks that run over any attention function (book).
+
+>>> from flashlib.contract import CHECKS, failures
+>>> CHECKS["window_counts_self"].rule
+'A window of w tokens counts the token itself.'
+>>> from flashlib.mutants import PlainLoop
+>>> failures(PlainLoop())
+{}
+"""
+
+from .check import Check
+from .run import CHECKS, failures
+
+__all__ = ["CHECKS", "Check", "failures"]

@@ -1,0 +1,38 @@
+"""Checks of the causal bound, square and with an offset (book)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .agree import agree, col, draw, ones, right, zeros
+from .check import Topic
+
+topic = Topic("causal")
+
+
+@topic.check("Row i of a square call sees the keys 0 to i.")
+def causal_square(attention):
+    got = attention(zeros(4), ones(4), col(0, 1, 2, 3), causal=True)
+    agree(got, [0, 0.5, 1, 1.5], np.log([1, 2, 3, 4]))
+
+
+@topic.check("With more keys than queries the last query sees the last key.")
+def causal_offset(attention):
+    got = attention(zeros(2), ones(5), col(0, 1, 2, 3, 4), causal=True)
+    agree(got, [1.5, 2], np.log([4, 5]))
+
+
+@topic.check("With more queries than keys the first rows see nothing.")
+def causal_more_queries(attention):
+    got = attention(ones(40), ones(3), ones(3), causal=True, scale=0.0)
+    agree(got, [0] * 37 + [1] * 3, [-np.inf] * 37 + list(np.log([1, 2, 3])))
+
+
+@topic.check("A causal row ends at its own key also inside a tile.")
+def causal_across_tiles(attention):
+    right(attention, *draw(130, 130, seed=8), causal=True)
+
+
+@topic.check("Without causal every row sees every key.")
+def not_causal(attention):
+    right(attention, *draw(4, 9, seed=9))

@@ -1,0 +1,23 @@
+"""All exercises of the book by number (book)."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from .exercise import Exercise
+
+
+def catalogue() -> dict[str, Exercise]:
+    """Return every exercise, from the ``EXERCISES`` of the chapter modules."""
+    package = importlib.import_module(__package__)
+    found: dict[str, Exercise] = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{__package__}.{info.name}")
+        for exercise in getattr(module, "EXERCISES", ()):
+            if exercise.number in found:
+                raise ValueError(
+                    f"number is {exercise.number!r}; expected one exercise each"
+                )
+            found[exercise.number] = exercise
+    return found

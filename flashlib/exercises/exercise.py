@@ -1,0 +1,187 @@
+"""What an exercise is, and how an answer is checked step by step (book)."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+class WrongStepError(Exception):
+    """A step of a checker does not hold; the message carries the values."""
+
+
+class UnfilledError(Exception):
+    """The answer is still the stub."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that a right answer does.
+
+    Parameters
+    ----------
+    claim : str
+        What holds when the step passes, as printed after the check mark.
+    test : callable
+        ``test(answer)`` raises `WrongStepError` with the values that show the fault.
+    """
+
+    claim: str
+    test: Callable[[object], None]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a checker found; its text is what a cell shows.
+
+    Parameters
+    ----------
+    passed : bool or None
+        None while the answer is still the stub.
+    lines : sequence of str
+        The report, first step first; it ends at the first wrong step.
+    """
+
+    passed: bool | None
+    lines: Sequence[str]
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines)
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise: its steps, its one solution, and answers known to be wrong.
+
+    Parameters
+    ----------
+    number : str
+        Chapter and place, such as ``"4.2"``.
+    title : str
+        As in the chapter.
+    stars : int
+        1 reads off, 2 writes, 3 thinks.
+    steps : sequence of Step
+        In the order in which a reader should mend them.
+    solution : callable
+        The one solution; its source is shown on the page and run by the tests.  For a
+        `value` exercise it takes no arguments and returns the right answer.
+    wrong : mapping of str to object
+        Answers that the checker must refuse, by the name of their fault.
+    value : bool
+        The answer is a value (a number, a list), not a function.
+    """
+
+    number: str
+    title: str
+    stars: int
+    steps: Sequence[Step]
+    solution: Callable
+    wrong: Mapping[str, object] = field(default_factory=dict)
+    value: bool = False
+
+    def check(self, answer: object) -> Report:
+        """Check an answer and say what is right and what is the first wrong step."""
+        guarded = answer if self.value or answer is ... else _guard(answer)
+        lines = [f"Exercise {self.number}, {self.title}"]
+        for step in self.steps:
+            try:
+                if answer is ... or answer is None:
+                    raise UnfilledError
+                step.test(guarded)
+            except UnfilledError:
+                lines.append("  · not filled in yet: replace the ... and run again")
+                return Report(None, lines)
+            except WrongStepError as wrong:
+                lines += [f"  ✗ {step.claim}", *_indent(str(wrong))]
+                return Report(False, lines)
+            except Exception as error:
+                said = f"your code raised {type(error).__name__}: {error}"
+                lines += [f"  ✗ {step.claim}", *_indent(said)]
+                return Report(False, lines)
+            lines.append(f"  ✓ {step.claim}")
+        return Report(True, [*lines, "  All steps hold."])
+
+    def right_answer(self) -> object:
+        """Return what a right reader hands to `check`."""
+        return self.solution() if self.value else self.solution
+
+    def show_solution(self) -> Solution:
+        """Return the solution as a fold-out for the page."""
+        return Solution(self)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A solution that stays folded until the reader opens it."""
+
+    exercise: Exercise
+
+    def _repr_markdown_(self) -> str:
+        code = textwrap.dedent(inspect.getsource(self.exercise.solution)).rstrip()
+        return (
+            f"<details><summary>Solution of exercise {self.exercise.number}"
+            f"</summary>\n\n```python\n{code}\n```\n\n</details>"
+        )
+
+    def __repr__(self) -> str:
+        return f"solution of exercise {self.exercise.number}"
+
+
+def expect(holds: bool, message: str) -> None:
+    """Raise `WrongStepError` with a message unless a condition holds."""
+    if not holds:
+        raise WrongStepError(message)
+
+
+def expect_close(
+    got: object, want: object, what: str, atol: float = 1e-6, rtol: float = 1e-6
+) -> None:
+    """Raise `WrongStepError` that shows both values unless they agree.
+
+    NaN equals NaN and infinities equal themselves.
+    """
+    try:
+        seen = np.asarray(got, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise WrongStepError(f"{what} is {got!r}; expected numbers") from None
+    right = np.asarray(want, dtype=np.float64)
+    if seen.shape != right.shape:
+        raise WrongStepError(
+            f"{what} has shape {seen.shape}; expected {right.shape} like {_short(want)}"
+        )
+    if not np.allclose(seen, right, atol=atol, rtol=rtol, equal_nan=True):
+        raise WrongStepError(f"{what} is {_short(got)}; expected {_short(want)}")
+
+
+def _guard(answer: Callable) -> Callable:
+    """Wrap a reader's function so that a stub is told from a wrong answer."""
+    if not callable(answer):
+        return answer
+
+    def guarded(*args: object, **options: object) -> object:
+        try:
+            result = answer(*args, **options)
+        except NotImplementedError:
+            raise UnfilledError from None
+        if result is None or result is ...:
+            raise UnfilledError
+        return result
+
+    return guarded
+
+
+def _indent(message: str) -> list[str]:
+    return [f"    {line}" for line in message.splitlines()]
+
+
+def _short(value: object) -> str:
+    """Write a value for a reader: few digits, no dtype noise."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        return str(value)
+    return np.array2string(array, precision=6, threshold=12, separator=", ")

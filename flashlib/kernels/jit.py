@@ -1,0 +1,63 @@
+"""Compile every kernel with one set of settings (chapter 5).
+
+Fast math is a list of permissions, given one by one. ``nnan`` and ``ninf`` are
+left out for good: with them the compiler may assume that no NaN and no
+infinity exists, and deletes the very guards that make masked rows right. So
+``fastmath=True``, which contains both, must not appear anywhere.
+"""
+
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numba
+
+__all__ = ["SETTINGS", "inner", "kernel", "parallel_kernel", "source_stamp"]
+
+SETTINGS = {
+    "nogil": True,
+    "cache": True,
+    # 1 / 0 is inf, as in NumPy, instead of an exception inside a loop.
+    "error_model": "numpy",
+    "fastmath": {"contract", "reassoc", "nsz", "arcp", "afn"},
+}
+
+
+def kernel(function: Callable) -> Callable:
+    """Compile `function` on its first call, and remember it on disk if possible.
+
+    subtle: Numba looks for a place to write when the decorator runs, and
+    raises if there is none. A read-only install must still import, so such a
+    kernel is compiled anew in every process instead.
+    """
+    try:
+        return numba.njit(**SETTINGS)(function)
+    except RuntimeError:
+        return numba.njit(**{**SETTINGS, "cache": False})(function)
+
+
+def parallel_kernel(function: Callable) -> Callable:
+    """Compile like :func:`kernel`, with ``prange`` spread over the cores."""
+    try:
+        return numba.njit(**SETTINGS, parallel=True)(function)
+    except RuntimeError:
+        return numba.njit(**{**SETTINGS, "cache": False}, parallel=True)(function)
+
+
+def inner(function: Callable) -> Callable:
+    """Compile what only kernels call; it is kept on disk as part of its callers."""
+    return numba.njit(**{**SETTINGS, "cache": False})(function)
+
+
+def source_stamp() -> int:
+    """Return a number that changes with the source of any kernel.
+
+    subtle: Numba's cache looks only at the file that defines a kernel, and
+    would go on using old copies of what lives in other files. A kernel that
+    is built around this number is looked up under it as well.
+    """
+    try:
+        files = sorted(Path(__file__).parent.glob("*.py"))
+        return zlib.crc32(b"".join(file.read_bytes() for file in files))
+    except OSError:
+        return 0

@@ -1,0 +1,128 @@
+"""Pack keys and values into the order in which the product reads them (chapter 9).
+
+K and V of one head lie ``n_kv_heads * head_dim`` apart from token to token.
+At 8 heads of 128 floats that is 4,096 bytes, one page: every row of a tile
+falls into the same few sets of the first-level cache. One copy, made once
+per call and shared by all query blocks, turns both into panels::
+
+    k  [n_kv_heads, panel, head_dim, rows]      rows = keys
+    v  [n_kv_heads, tile, panel, keys, rows]    rows = columns of v
+
+A panel is as many keys (columns) high as the register tile. The last panel of
+a sequence is filled up with zeros, so that the product never sees a tail.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flashlib.kernels.jit import inner
+from flashlib.kernels.threads import next_job
+
+__all__ = ["Packs", "allocate_panels", "list_tiles", "pack_tiles", "round_up"]
+
+
+class Packs(NamedTuple):
+    """Keys and values in panels, and which panels hold values that are not finite."""
+
+    k: np.ndarray
+    v: np.ndarray
+    poison: np.ndarray
+    n_panels: int
+
+
+@inner
+def round_up(n, rows):
+    """Return the first multiple of `rows` that is not below `n`."""
+    return (n + rows - 1) // rows * rows
+
+
+@inner
+def list_tiles(segments, tile, rows):
+    """Cut the keys of all segments into tiles.
+
+    Returns
+    -------
+    tiles : int64, ``[n_tiles, 3]``
+        Segment, first key within it, and first panel of every tile.
+    panel_start : int64, ``[n_segments + 1]``
+        First panel of every segment, and the number of all panels.
+    """
+    n_segments, count = len(segments), 0
+    panel_start = np.zeros(n_segments + 1, np.int64)
+    for n in range(n_segments):
+        panel_start[n + 1] = panel_start[n] + round_up(segments[n, 3], rows) // rows
+        count += round_up(segments[n, 3], tile) // tile
+    tiles = np.empty((count, 3), np.int64)
+    count = 0
+    for n in range(n_segments):
+        for first in range(0, segments[n, 3], tile):
+            tiles[count, 0] = n
+            tiles[count, 1] = first
+            tiles[count, 2] = panel_start[n] + first // rows
+            count += 1
+    return tiles, panel_start
+
+
+@inner
+def allocate_panels(k, v, n_panels, rows):
+    """Return unwritten `k`, `v` and `poison` of :class:`Packs`."""
+    n_kv_heads, head_dim, head_dim_v = k.shape[1], k.shape[2], v.shape[2]
+    n_rows = n_kv_heads * n_panels * rows
+    return (
+        np.empty(n_rows * head_dim, k.dtype),
+        np.empty(n_rows * round_up(head_dim_v, rows), k.dtype),
+        np.empty(n_kv_heads * n_panels, np.uint8),
+    )
+
+
+@inner
+def pack_tiles(k, v, segments, tiles, tile, packs, counter, rows):
+    """Pack tiles of all KV heads until none is left."""
+    n_kv_heads = k.shape[1]
+    job = next_job(counter)
+    while job < len(tiles) * n_kv_heads:
+        n, first, panel = tiles[job // n_kv_heads]
+        kv_head = job % n_kv_heads
+        start, n_keys = segments[n, 2] + first, min(tile, segments[n, 3] - first)
+        panel += kv_head * packs.n_panels
+        pack_keys(k, start, n_keys, kv_head, packs, panel, rows)
+        pack_values(v, start, n_keys, kv_head, packs, panel, rows)
+        job = next_job(counter)
+
+
+@inner
+def pack_keys(k, start, n_keys, kv_head, packs, panel, rows):
+    """Copy `n_keys` keys into ``[panel, head_dim, rows]``."""
+    head_dim = k.shape[2]
+    at = panel * rows * head_dim
+    for t in range(round_up(n_keys, rows)):
+        place = at + t // rows * rows * head_dim + t % rows
+        if t < n_keys:
+            for d in range(head_dim):
+                packs.k[place + d * rows] = k[start + t, kv_head, d]
+        else:
+            for d in range(head_dim):
+                packs.k[place + d * rows] = 0
+
+
+@inner
+def pack_values(v, start, n_keys, kv_head, packs, panel, rows):
+    """Copy the values of one tile into ``[panel, keys, rows]``, finite ones only.
+
+    A value that is NaN or infinite is packed as 0, and its panel of keys is
+    marked: hidden, it must not reach a row even through ``0 * NaN``; attended,
+    it is added in a pass of its own.
+    """
+    head_dim_v = v.shape[2]
+    infinity, zero = v.dtype.type(np.inf), v.dtype.type(0)
+    padded = round_up(n_keys, rows)
+    at = panel * rows * round_up(head_dim_v, rows)
+    packs.poison[panel : panel + padded // rows] = 0
+    for t in range(n_keys):
+        for d in range(round_up(head_dim_v, rows)):
+            x = v[start + t, kv_head, d] if d < head_dim_v else zero
+            if not abs(x) < infinity:
+                packs.poison[panel + t // rows] = 1
+                x = zero
+            packs.v[at + d // rows * rows * padded + t * rows + d % rows] = x

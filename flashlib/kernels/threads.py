@@ -1,0 +1,38 @@
+"""Share work between threads, and give each of them room (chapters 7, 9)."""
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from flashlib.kernels.jit import inner
+
+__all__ = ["aligned", "next_job"]
+
+# Bytes of a cache line, and of the widest vector register.
+LINE = 64
+
+
+@intrinsic
+def next_job(typingctx, counter):
+    """Return ``counter[0]`` and add 1 to it, in one step that no thread can split."""
+    signature = types.int64(counter)
+
+    def codegen(context, builder, signature, args):
+        place = context.make_array(counter)(context, builder, args[0]).data
+        one = ir.Constant(ir.IntType(64), 1)
+        return builder.atomic_rmw("add", place, one, "monotonic")
+
+    return signature, codegen
+
+
+@inner
+def aligned(size, like):
+    """Return an array of the type of `like` that starts on a cache line.
+
+    A vector that crosses a line costs two accesses.
+    """
+    slack = LINE // like.itemsize
+    buffer = np.empty(size + slack, like.dtype)
+    start = (-buffer.ctypes.data % LINE) // like.itemsize
+    return buffer[start : start + size]

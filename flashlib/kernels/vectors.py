@@ -1,0 +1,178 @@
+"""Write vector instructions into a kernel, one Python call each (chapter 9).
+
+Numba compiles loops and hopes that LLVM turns them into vectors. Where hope
+is not enough, an *intrinsic* takes over: a Python function that runs at
+compile time and appends instructions of LLVM's own vector types. `Vectors` is
+the small vocabulary that these intrinsics share. LLVM maps a type such as
+``<8 x float>`` to whatever registers the processor has, so a width that the
+processor lacks is slower and still right.
+
+None of these instructions may be reordered: what is written is what is
+computed, to the bit.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils, errors
+
+from flashlib.kernels.targets import TARGETS, Target
+
+__all__ = ["Vectors", "literal_target"]
+
+INT = ir.IntType(64)
+INT32 = ir.IntType(32)
+# subtle: Numba adds the fast-math permissions of a kernel to every float
+# instruction without flags, and reassociation would undo the rounding tricks
+# written here. "afn" permits approximate library calls, which an addition
+# does not make; it only keeps the others away.
+EXACT = ("afn",)
+
+
+def literal_target(target: types.Type) -> Target:
+    """Return the target that an intrinsic was called with, a compile-time constant."""
+    if not isinstance(target, types.IntegerLiteral):
+        raise errors.RequireLiteralValue("target must be a compile-time constant")
+    return TARGETS[target.literal_value]
+
+
+class Vectors:
+    """Emit operations on vectors of one float type.
+
+    Parameters
+    ----------
+    context, builder
+        Numba's target context and llvmlite's builder.
+    dtype : numba type
+        float32 or float64.
+    target : Target
+        Decides the lanes per vector, and whether multiply-add is one instruction.
+    """
+
+    def __init__(self, context, builder: ir.IRBuilder, dtype, target: Target):
+        self.context, self.builder, self.target = context, builder, target
+        self.bits = dtype.bitwidth
+        self.dtype = np.dtype(f"f{self.bits // 8}")
+        self.lanes = target.vector_bytes * 8 // self.bits
+        self.element = ir.FloatType() if self.bits == 32 else ir.DoubleType()
+        self.type = ir.VectorType(self.element, self.lanes)
+        self.integers = ir.VectorType(ir.IntType(self.bits), self.lanes)
+
+    def pointer(self, array_type, array, offset):
+        """Return the address of element `offset` of a contiguous array."""
+        data = self.context.make_array(array_type)(self.context, self.builder, array)
+        return self.builder.gep(data.data, [offset])
+
+    def load(self, pointer, offset):
+        """Load one vector; the address need not be aligned."""
+        place = self.builder.gep(pointer, [offset])
+        wide = self.builder.bitcast(place, self.type.as_pointer())
+        return self.builder.load(wide, align=self.bits // 8)
+
+    def store(self, vector, pointer, offset) -> None:
+        """Store one vector."""
+        place = self.builder.gep(pointer, [offset])
+        wide = self.builder.bitcast(place, self.type.as_pointer())
+        self.builder.store(vector, wide, align=self.bits // 8)
+
+    def spread(self, scalar):
+        """Repeat one value in every lane."""
+        undefined = ir.Constant(self.type, ir.Undefined)
+        first = self.builder.insert_element(undefined, scalar, INT32(0))
+        lanes = ir.Constant(ir.VectorType(INT32, self.lanes), [0] * self.lanes)
+        return self.builder.shuffle_vector(first, undefined, lanes)
+
+    def constant(self, number: float):
+        """Return a vector of one number, rounded to the element type."""
+        rounded = float(self.dtype.type(number))
+        return ir.Constant(self.type, [ir.Constant(self.element, rounded)] * self.lanes)
+
+    def integer(self, number: int):
+        """Return a vector of one integer, as wide as the element type."""
+        element = ir.IntType(self.bits)
+        return ir.Constant(self.integers, [ir.Constant(element, number)] * self.lanes)
+
+    def add(self, a, b):
+        """Return ``a + b``."""
+        return self.builder.fadd(a, b, flags=EXACT)
+
+    def sub(self, a, b):
+        """Return ``a - b``."""
+        return self.builder.fsub(a, b, flags=EXACT)
+
+    def mul(self, a, b):
+        """Return ``a * b``."""
+        return self.builder.fmul(a, b, flags=EXACT)
+
+    def div(self, a, b):
+        """Return ``a / b``."""
+        return self.builder.fdiv(a, b, flags=EXACT)
+
+    def compare(self, relation: str, a, b):
+        """Return which lanes satisfy ``a relation b``; a NaN satisfies nothing."""
+        return self.builder.fcmp_ordered(relation, a, b, flags=EXACT)
+
+    def fma(self, a, b, c):
+        """Return ``a * b + c``, rounded once where the processor can."""
+        if not self.target.fused:
+            return self.add(self.mul(a, b), c)
+        return self._call("fma", a, b, c)
+
+    def magnitude(self, x):
+        """Return ``|x|``."""
+        return self._call("fabs", x)
+
+    def with_sign(self, x, sign):
+        """Return `x` with the sign of `sign`."""
+        return self._call("copysign", x, sign)
+
+    def larger(self, a, b):
+        """Return ``a if a > b else b``: a NaN in `a` is passed over."""
+        return self.builder.select(self.compare(">", a, b), a, b)
+
+    def count(self, n, start: Sequence, body: Callable[[object, list], list]) -> list:
+        """Emit a loop that carries values in registers.
+
+        Parameters
+        ----------
+        n : LLVM integer
+            Number of turns, 0 included.
+        start : sequence of LLVM values
+            What is carried into the first turn.
+        body : callable
+            ``body(i, carried) -> carried``, emits one turn.
+
+        Returns
+        -------
+        list of LLVM values
+            What the last turn carried out (`start` for no turn).
+        """
+        builder, before = self.builder, self.builder.block
+        loop, after = (builder.append_basic_block(name) for name in ("turn", "done"))
+        builder.cbranch(builder.icmp_signed(">", n, INT(0)), loop, after)
+        builder.position_at_end(loop)
+        i = builder.phi(INT)
+        carried = [builder.phi(value.type) for value in start]
+        results = body(i, carried)
+        following, last = builder.add(i, INT(1)), builder.block
+        for phi, first, next_ in zip(
+            [i, *carried], [INT(0), *start], [following, *results], strict=True
+        ):
+            phi.add_incoming(first, before)
+            phi.add_incoming(next_, last)
+        builder.cbranch(builder.icmp_signed("<", following, n), loop, after)
+        builder.position_at_end(after)
+        finals = [builder.phi(value.type) for value in start]
+        for phi, first, result in zip(finals, start, results, strict=True):
+            phi.add_incoming(first, before)
+            phi.add_incoming(result, last)
+        return finals
+
+    def _call(self, name: str, *operands):
+        kind = ir.FunctionType(self.type, [self.type] * len(operands))
+        function = cgutils.get_or_insert_function(
+            self.builder.module, kind, f"llvm.{name}.v{self.lanes}f{self.bits}"
+        )
+        return self.builder.call(function, operands)

@@ -1,0 +1,1 @@
+"""Checks behind the verdicts, one module per chapter (book)."""

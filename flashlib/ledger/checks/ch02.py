@@ -1,0 +1,142 @@
+"""Check what is claimed about the size and traffic of score matrices (chapter 2)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flashlib.ledger.rows import Finding
+from flashlib.measure import host
+from flashlib.traffic import (
+    ENGINE_PASSES,
+    QWEN3_0_6B,
+    TEXT_PASSES,
+    attention_flops,
+    model_score_bytes,
+    model_score_traffic,
+    score_bytes,
+    tensor_bytes,
+)
+
+SHORT, LONG = 511, 2044
+
+# Levels 1 to 3 of a common desktop core (AMD Zen 4: 32 KiB and 1 MiB per core,
+# 32 MiB per eight cores), drawn beside the build machine and used where the system
+# does not name its own.
+TYPICAL_CACHES = {1: 32 * 2**10, 2: 2**20, 3: 32 * 2**20}
+
+# Quoted: time to first token of the flash path in ms, at 511 and at 2,044 tokens.
+QUOTED_FLASH_MS = {"pool": (1792.267, 11074.357), "simd": (8747.114, 53300.0)}
+
+
+def machine_caches() -> dict[int, int]:
+    """Return the bytes of each data cache of this machine by level, or nothing."""
+    return {cache.level: cache.n_bytes for cache in host.caches()}
+
+
+class Fit(NamedTuple):
+    """Coefficients of ``t = a n + b n^2``, in ms per token and per token squared."""
+
+    a: float
+    b: float
+
+    def quadratic_share(self, n: int) -> float:
+        """Return the part of the time that the quadratic term takes."""
+        return self.b * n / (self.a + self.b * n)
+
+
+def fit_two_times(short_ms: float, long_ms: float) -> Fit:
+    """Solve for the two coefficients from the times at 511 and 2,044 tokens."""
+    matrix = [[SHORT, SHORT**2], [LONG, LONG**2]]
+    return Fit(*np.linalg.solve(matrix, [short_ms, long_ms]))
+
+
+def one_matrix() -> Finding:
+    """Let NumPy lay out the score matrix of one head."""
+    matrix = np.empty((SHORT, SHORT), np.float32)
+    right = (matrix.size, round(matrix.nbytes / 1e6, 2)) == (261_121, 1.04)
+    return Finding(
+        "reproduced" if right else "contradicted",
+        f"a float32 array of {SHORT} by {SHORT} holds {matrix.size:,} floats in "
+        f"{matrix.nbytes:,} B",
+    )
+
+
+def all_matrices() -> Finding:
+    """Add the sizes of all matrices of one prefill."""
+    total = model_score_bytes(SHORT)
+    near = abs(total - 500e6) < 0.1 * 500e6
+    return Finding(
+        "reproduced" if near else "contradicted",
+        f"{QWEN3_0_6B.score_matrices} matrices of {score_bytes(SHORT):,} B add up to "
+        f"{total / 1e6:.1f} MB; that is a sum of sizes, not a traffic (row D3)",
+    )
+
+
+def traffic_of_the_passes() -> Finding:
+    """Count the reads and writes of the passes instead of the sizes."""
+    sizes = model_score_bytes(SHORT)
+    least, most = (
+        model_score_traffic(SHORT, passes) for passes in (TEXT_PASSES, ENGINE_PASSES)
+    )
+    return Finding(
+        "reproduced" if least < 1.2 * sizes else "contradicted",
+        f"write, rewrite, rewrite, read move {least / 1e9:.1f} GB, and a path with its "
+        f"own scale pass and a softmax in three passes {most / 1e9:.1f} GB; "
+        f"{sizes / 1e6:.1f} MB is what the matrices occupy",
+    )
+
+
+def quadratic_storage() -> Finding:
+    """Double the prompt and see which arrays of attention grow fourfold."""
+    matrix = score_bytes(2 * SHORT) / score_bytes(SHORT)
+    tensors = tensor_bytes(2 * SHORT, 2 * SHORT) / tensor_bytes(SHORT, SHORT)
+    return Finding(
+        "reproduced" if (matrix, tensors) == (4.0, 2.0) else "contradicted",
+        f"twice the prompt makes the score matrix {matrix:g} times and q, k, v and out "
+        f"{tensors:g} times as large; this is about storage, row D4 is about work",
+    )
+
+
+def quadratic_work_remains() -> Finding:
+    """Look for growth with the square of the prompt in a path without the matrix."""
+    flops = [attention_flops(n * n, 1, QWEN3_0_6B.head_dim) for n in (SHORT, LONG)]
+    growth = flops[1] / flops[0]
+    fit = fit_two_times(*QUOTED_FLASH_MS["pool"])
+    shares = [fit.quadratic_share(n) for n in (SHORT, LONG)]
+    remains = growth > LONG / SHORT and min(shares) > 0.05
+    return Finding(
+        "contradicted" if remains else "reproduced",
+        f"without the matrix four times the tokens still take {growth:g} times the "
+        f"operations; a fit of a n + b n^2 through the two quoted flash times on the "
+        f"pool gives the quadratic term {shares[0]:.0%} at {SHORT} and {shares[1]:.0%} "
+        f"at {LONG:,} tokens",
+    )
+
+
+def longer_prompt() -> Finding:
+    """Count one matrix and all of them at 2,044 tokens."""
+    one, total = score_bytes(LONG), model_score_bytes(LONG)
+    right = round(one / 1e6, 1) == 16.7 and total > 7e9
+    return Finding(
+        "reproduced" if right else "contradicted",
+        f"at {LONG:,} tokens one matrix takes {one / 1e6:.1f} MB and all of them "
+        f"{total / 1e9:.2f} GB",
+    )
+
+
+def has_to_stream_through_memory() -> Finding:
+    """Compare one matrix with the largest cache of this machine."""
+    found = machine_caches()
+    caches = found or TYPICAL_CACHES
+    level = max(caches)
+    fits = [n for n in (SHORT, LONG) if score_bytes(n) <= caches[level]]
+    whose = "this machine" if found else "a common desktop processor"
+    said = " and ".join(f"{n:,}" for n in fits) or "neither 511 nor 2,044"
+    return Finding(
+        "contradicted" if SHORT in fits else "reproduced",
+        f"the L{level} cache of {whose} holds {caches[level]:,} B, enough for the "
+        f"matrix of one head at {said} tokens ({score_bytes(SHORT):,} and "
+        f"{score_bytes(LONG):,} B)",
+    )

@@ -1,0 +1,95 @@
+"""Name the element types of the machine and round to them on write (chapter 15).
+
+Engines read any type as float32, compute in float32 and round once, when the
+result is written. ``float8_e4m3`` is the format whose largest number is 240.
+"""
+
+import ml_dtypes
+import numpy as np
+
+from flashlib.errors import DTypeError
+
+FLOATS = tuple(
+    np.dtype(t)
+    for t in (np.float32, ml_dtypes.bfloat16, np.float16, ml_dtypes.float8_e4m3)
+)
+INTEGERS = tuple(np.dtype(t) for t in (np.int32, np.uint32, np.uint16, np.uint8))
+SUPPORTED = FLOATS + INTEGERS
+
+#: Fill of unwritten integers, which have no NaN.
+_INTEGER_POISON = {t: np.iinfo(t).max for t in INTEGERS}
+_BY_NAME = {t.name: t for t in SUPPORTED}
+_FLOAT_SET = frozenset(FLOATS)
+
+
+def as_dtype(dtype: object) -> np.dtype:
+    """Return the supported NumPy dtype that ``dtype`` names.
+
+    Parameters
+    ----------
+    dtype : numpy dtype, scalar type or name such as ``"bfloat16"``
+
+    Raises
+    ------
+    DTypeError
+        When the machine has no such element type.
+
+    Examples
+    --------
+    >>> as_dtype("float8_e4m3").itemsize
+    1
+    """
+    found = _BY_NAME.get(dtype) if isinstance(dtype, str) else None
+    if found is None:
+        try:
+            found = np.dtype(dtype).newbyteorder("=")
+        except TypeError:
+            found = None
+    if found not in SUPPORTED:
+        raise DTypeError(
+            f"dtype is {getattr(found, 'name', dtype)}; expected one of "
+            f"{', '.join(_BY_NAME)}; the machine has no other element types; "
+            "convert the array first, for example with .astype(np.float32)"
+        )
+    return found
+
+
+def is_float(dtype: np.dtype) -> bool:
+    """Tell whether ``dtype`` is one of the four floating formats."""
+    return dtype in _FLOAT_SET
+
+
+def poison(dtype: np.dtype) -> object:
+    """Return what fresh memory holds: NaN, or the largest integer."""
+    return np.nan if dtype in _FLOAT_SET else _INTEGER_POISON[dtype]
+
+
+def as_float32(values: np.ndarray) -> np.ndarray:
+    """Widen to float32, as every engine does when it reads."""
+    return values if values.dtype == np.float32 else values.astype(np.float32)
+
+
+def rounded(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Round values to ``dtype`` as a write does.
+
+    To a float: nearest, ties to even. From a float to an integer: half to even,
+    then saturated; NaN becomes 0 (the guides do not say, so that part is ours).
+    Between integers of one width the bits are kept.
+
+    Examples
+    --------
+    >>> rounded(np.float32([0.5, 1.5, 300.0, -7.0]), np.dtype(np.uint8))
+    array([  0,   2, 255,   0], dtype=uint8)
+    """
+    if values.dtype == dtype:
+        return values
+    if dtype in _FLOAT_SET:
+        return values.astype(dtype)
+    if values.dtype.kind in "iu":
+        wide = values.astype(np.int64)
+        if values.dtype.itemsize >= dtype.itemsize == 4:
+            return wide.astype(dtype)
+    else:
+        wide = np.rint(np.nan_to_num(values.astype(np.float64), nan=0.0))
+    info = np.iinfo(dtype)
+    return np.clip(wide, info.min, info.max).astype(dtype)

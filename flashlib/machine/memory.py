@@ -1,0 +1,253 @@
+"""Hand out HBM, the SBUF stack and the PSUM banks, poisoned until written (chapter 15).
+
+Fresh memory counts as unwritten, element by element: reading it is an error, and
+copying it out shows NaN. HBM is
+linear. SBUF is a stack: a tensor takes the same byte range of every partition,
+and the room comes back when everything above it is freed as well. PSUM is eight
+banks; a tensor takes whole banks.
+"""
+
+import itertools
+import operator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from flashlib.errors import (
+    BankError,
+    CapacityError,
+    FreeSizeError,
+    PartitionError,
+    PlacementError,
+)
+from flashlib.machine.dtypes import as_dtype
+from flashlib.machine.spec import Spec
+from flashlib.machine.storage import Storage
+from flashlib.machine.tile import Tile
+
+_numbers = itertools.count()
+
+
+class Memory:
+    """What the three memories share: poison, scopes, liveness."""
+
+    name = ""
+    on_chip = True
+
+    def __init__(self, spec: Spec):
+        self.spec = spec
+        self._scopes: list[list[Storage]] = []
+
+    def put(self, array: np.ndarray) -> Tile:
+        """Hold a copy of an array; leaves no trace record.
+
+        Parameters
+        ----------
+        array : array_like
+            On chip ``[partitions, free axes ...]``, any layout; its dtype is kept.
+        """
+        array = np.asarray(array)
+        storage = self._claim(array.shape, as_dtype(array.dtype))
+        storage.complete = True
+        return self._tile(storage, np.array(array, storage.dtype, order="C"), None)
+
+    def _alloc(self, shape: Sequence[int], dtype: object, **place: object) -> Tile:
+        storage = self._claim(shape, as_dtype(dtype), **place)
+        array = np.empty(storage.shape, storage.dtype)
+        return self._tile(storage, array, np.zeros(storage.shape, bool))
+
+    def _claim(self, shape: Sequence[int], dtype: np.dtype, **place: object) -> Storage:
+        shape = self._checked_shape(shape)
+        offset, bank, predecessors = self._reserve(shape, dtype, **place)
+        storage = Storage(
+            self, next(_numbers), shape, dtype, offset, bank, predecessors
+        )
+        self._keep(storage)
+        for scope in self._scopes[-1:]:
+            scope.append(storage)
+        return storage
+
+    def _tile(self, storage: Storage, array: np.ndarray, mark: object) -> Tile:
+        matmul = np.zeros(storage.shape, bool) if self.name == "psum" else None
+        return Tile(storage, array, mark, matmul, 0 if self.on_chip else None)
+
+    def _checked_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        shape = tuple(operator.index(n) for n in shape)
+        least = 2 if self.on_chip else 1
+        if len(shape) < least or min(shape) < 1:
+            axes = "[partitions, free ...]" if self.on_chip else "at least one axis"
+            raise FreeSizeError(
+                f"shape is {shape}; expected {axes} with sizes of 1 or more; the "
+                "machine has no empty tensors"
+            )
+        if self.on_chip and shape[0] > self.spec.partitions:
+            raise PartitionError(
+                f"shape has {shape[0]} partitions; expected at most "
+                f"{self.spec.partitions}; axis 0 lies across the partitions; split it "
+                "into tiles or move it to a free axis"
+            )
+        return shape
+
+    def release(self, storage: Storage) -> None:
+        """Free one tensor."""
+        if not storage.live:
+            raise PlacementError(
+                f"tensor in {self.name} has been freed already; expected a live "
+                "tensor; free it once, or leave it to the scope"
+            )
+        storage.live = False
+        self._forget(storage)
+
+    @contextmanager
+    def scope(self) -> Iterator["Memory"]:
+        """Free on exit whatever was allocated inside and is still alive."""
+        self._scopes.append([])
+        try:
+            yield self
+        finally:
+            for storage in reversed(self._scopes.pop()):
+                if storage.live:
+                    self.release(storage)
+
+    def alloc(self, shape: Sequence[int], dtype: object = np.float32) -> Tile:
+        """Return a fresh, unwritten tensor."""
+        return self._alloc(shape, dtype)
+
+
+class Hbm(Memory):
+    """The large, linear memory that all cores share."""
+
+    name = "hbm"
+    on_chip = False
+
+    def __init__(self, spec: Spec):
+        super().__init__(spec)
+        self.used = 0
+
+    def _reserve(self, shape, dtype):
+        need = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        if self.used + need > self.spec.hbm_bytes:
+            raise CapacityError(
+                f"shape {shape} needs {need} bytes of hbm; expected at most "
+                f"{self.spec.hbm_bytes - self.used}; the device has "
+                f"{self.spec.hbm_bytes}"
+            )
+        return self.used, None, ()
+
+    def _keep(self, storage: Storage) -> None:
+        self.used += storage.row_bytes
+
+    def _forget(self, storage: Storage) -> None:
+        self.used -= storage.row_bytes
+
+
+class Sbuf(Memory):
+    """The scratchpad: 128 partitions, one stack of byte ranges over all of them."""
+
+    name = "sbuf"
+
+    def __init__(self, spec: Spec):
+        super().__init__(spec)
+        self._stack: list[Storage] = []
+        self._graves: list[Storage] = []
+        self.peak = 0
+
+    @property
+    def used(self) -> int:
+        """Bytes per partition up to the top of the stack."""
+        if not self._stack:
+            return 0
+        return self._stack[-1].offset + self._stack[-1].row_bytes
+
+    def _reserve(self, shape, dtype):
+        need = int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
+        capacity = self.spec.sbuf_bytes_per_partition
+        used = self.used
+        if used + need > capacity:
+            holes = sum(s.row_bytes for s in self._stack if not s.live)
+            raise CapacityError(
+                f"shape {shape} needs {need} bytes per partition; expected at most "
+                f"{capacity - used}; sbuf has {capacity} and {used} are on the stack "
+                f"({holes} freed but below a live tensor); free the newest tensors "
+                "first or use sbuf.scope()"
+            )
+        end = used + need
+        before = [
+            g.id
+            for g in self._graves
+            if g.offset < end and g.offset + g.row_bytes > used
+        ]
+        return used, None, tuple(before)
+
+    def _keep(self, storage: Storage) -> None:
+        end = storage.offset + storage.row_bytes
+        self._graves = [g for g in self._graves if g.offset + g.row_bytes > end]
+        self._stack.append(storage)
+        self.peak = max(self.peak, end)
+
+    def _forget(self, storage: Storage) -> None:
+        while self._stack and not self._stack[-1].live:
+            self._graves.append(self._stack.pop())
+
+
+class Psum(Memory):
+    """The accumulators of the tensor engine: eight banks of 2 KiB per partition."""
+
+    name = "psum"
+
+    def __init__(self, spec: Spec):
+        super().__init__(spec)
+        self._banks: list[Storage | None] = [None] * spec.psum_banks
+        self._last: list[tuple[int, ...]] = [()] * spec.psum_banks
+
+    def alloc(
+        self, shape: Sequence[int], dtype: object = np.float32, bank: int | None = None
+    ) -> Tile:
+        """Return a fresh tensor that starts in ``bank`` and takes whole banks."""
+        return self._alloc(shape, dtype, bank=bank)
+
+    @property
+    def free_banks(self) -> tuple[int, ...]:
+        """Numbers of the banks that no live tensor holds."""
+        return tuple(i for i, s in enumerate(self._banks) if s is None)
+
+    def _span(self, row_bytes: int) -> int:
+        return -(-row_bytes // self.spec.psum_bank_bytes)
+
+    def _reserve(self, shape, dtype, bank=None):
+        need = int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
+        span, total = self._span(need), self.spec.psum_banks
+        if span > total:
+            raise BankError(
+                f"shape {shape} needs {need} bytes per partition; expected at most "
+                f"{self.spec.psum_bytes_per_partition}; psum has {total} banks of "
+                f"{self.spec.psum_bank_bytes}; split the tile"
+            )
+        if bank is not None and not 0 <= bank <= total - span:
+            raise BankError(
+                f"bank is {bank}; expected 0 to {total - span}; psum has banks 0 to "
+                f"{total - 1} and the tensor takes {span}"
+            )
+        starts = range(total - span + 1) if bank is None else (bank,)
+        for first in starts:
+            if not any(self._banks[first : first + span]):
+                before = set().union(*self._last[first : first + span])
+                return first * self.spec.psum_bank_bytes, first, tuple(sorted(before))
+        wanted = "none" if bank is None else bank
+        raise BankError(
+            f"bank is {wanted}; expected {span} free in a row; free banks are "
+            f"{list(self.free_banks)}; free a psum tensor first or use psum.scope()"
+        )
+
+    def _range(self, storage: Storage) -> range:
+        return range(storage.bank, storage.bank + self._span(storage.row_bytes))
+
+    def _keep(self, storage: Storage) -> None:
+        for i in self._range(storage):
+            self._banks[i] = storage
+            self._last[i] = (storage.id,)
+
+    def _forget(self, storage: Storage) -> None:
+        for i in self._range(storage):
+            self._banks[i] = None

@@ -1,0 +1,102 @@
+"""Check access patterns ``[[step, num], ...]`` and hold indirect ones (chapter 15).
+
+Steps count elements. On chip the first pair walks partitions, the others walk the
+elements inside each.
+"""
+
+import operator
+from collections.abc import Sequence
+
+import numpy as np
+
+from flashlib.errors import FreeSizeError, OutOfBoundsError, PartitionError
+
+
+def checked_pattern(pattern: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
+    """Return ``((step, num), ...)`` of plain integers, or refuse."""
+    try:
+        pairs = tuple((operator.index(s), operator.index(n)) for s, n in pattern)
+    except (TypeError, ValueError):
+        pairs = ()
+    if not pairs or any(n < 1 for _, n in pairs):
+        raise FreeSizeError(
+            f"pattern is {pattern!r}; expected [[step, num], ...] of integers with "
+            "num >= 1; steps count elements"
+        )
+    return pairs
+
+
+def resolve(base, pattern: tuple[tuple[int, int], ...], offset: int) -> int | None:
+    """Check a static pattern against a tensor; return its first partition.
+
+    ``base`` is the tile of the whole tensor; in HBM there is no partition.
+    """
+    if not base.on_chip:
+        _inside(pattern, offset, base.free_size)
+        return None
+    row = base.free_size
+    (step, rows), free = pattern[0], pattern[1:]
+    start, at = divmod(offset, row)
+    if step != row and rows > 1:
+        raise PartitionError(
+            f"pattern[0] steps by {step}; expected {row}, one partition; partitions "
+            "of a window are contiguous"
+        )
+    if not 0 <= start <= base.partitions - rows:
+        raise OutOfBoundsError(
+            f"pattern covers partitions {start} to {start + rows - 1}; expected 0 to "
+            f"{base.partitions - 1}; the tensor has {base.partitions} partitions"
+        )
+    _inside(free, at, row)
+    return start
+
+
+def _inside(pattern: tuple[tuple[int, int], ...], at: int, limit: int) -> None:
+    low, high = extent(pattern)
+    if at + low < 0 or at + high >= limit:
+        raise OutOfBoundsError(
+            f"pattern reaches elements {at + low} to {at + high}; expected 0 to "
+            f"{limit - 1}; offset and pattern stay inside the tensor"
+        )
+
+
+def extent(pattern: tuple[tuple[int, int], ...]) -> tuple[int, int]:
+    """Lowest and highest element of a pattern, relative to its first."""
+    low = sum(min(0, s * (n - 1)) for s, n in pattern)
+    return low, sum(max(0, s * (n - 1)) for s, n in pattern)
+
+
+def revisits(pattern: tuple[tuple[int, int], ...]) -> bool:
+    """Tell whether a pattern may visit an element twice."""
+    reach = 0
+    for step, num in sorted((abs(s), n) for s, n in pattern if n > 1):
+        if step <= reach:
+            return True
+        reach += step * (num - 1)
+    return False
+
+
+class Gather:
+    """A source whose rows are chosen at run time by indices in SBUF."""
+
+    __slots__ = ("base", "indirect_dim", "offset", "pattern", "scalar", "vector")
+
+    def __init__(self, base, pattern, offset, vector, scalar, indirect_dim):
+        self.base = base
+        self.pattern = pattern
+        self.offset = offset
+        self.vector = vector
+        self.scalar = scalar
+        self.indirect_dim = indirect_dim
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(num for _, num in self.pattern)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.base.dtype
+
+    @property
+    def memory(self) -> str:
+        return self.base.memory

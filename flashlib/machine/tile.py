@@ -1,0 +1,308 @@
+"""Look at memory through windows and access patterns that write through (chapter 15).
+
+A :class:`Tile` is a view of one allocation. On chip (SBUF, PSUM) axis 0 is the
+partition axis: it can be cut into one contiguous piece and nothing else. The
+other axes are *free*: they take strides, permutations and step 0 (broadcast).
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from flashlib.errors import FreeSizeError, PartitionError
+from flashlib.machine.dtypes import poison
+from flashlib.machine.indexing import explicit_key
+from flashlib.machine.pattern import Gather, checked_pattern, resolve, revisits
+from flashlib.machine.storage import ON_CHIP, Storage
+
+__all__ = ["ON_CHIP", "Tile"]
+
+
+class Tile:
+    """A window of one tensor of the machine.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        On chip ``[partitions, free axes ...]``.
+    dtype : numpy.dtype
+    memory : str
+        ``"hbm"``, ``"sbuf"`` or ``"psum"``.
+    start_partition : int or None
+        First partition of the window; None in HBM, which has none.
+    partitions, free_size : int
+        Partitions of the window (1 in HBM) and elements in each.
+    """
+
+    __slots__ = (
+        "array",
+        "at",
+        "base",
+        "broadcast",
+        "free_size",
+        "mark",
+        "matmul",
+        "partitions",
+        "start",
+        "storage",
+    )
+
+    def __init__(
+        self,
+        storage: Storage,
+        array: np.ndarray,
+        mark: np.ndarray | None,
+        matmul: np.ndarray | None,
+        start: int | None,
+        at: int = 0,
+        base: "Tile | None" = None,
+        broadcast: bool = False,
+    ):
+        self.storage = storage
+        self.array = array
+        self.mark = mark
+        self.matmul = matmul
+        #: First partition on chip, None in HBM.
+        self.start = start
+        #: Bytes from the start of the tensor to the first element.
+        self.at = at
+        self.base = self if base is None else base
+        self.broadcast = broadcast
+        self.partitions = 1 if start is None else array.shape[0]
+        self.free_size = array.size // self.partitions
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.array.ndim
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.storage.dtype
+
+    @property
+    def memory(self) -> str:
+        return self.storage.memory
+
+    @property
+    def on_chip(self) -> bool:
+        return self.start is not None
+
+    @property
+    def start_partition(self) -> int | None:
+        return self.start
+
+    @property
+    def bank(self) -> int | None:
+        """First accumulation bank of the tensor; None outside PSUM."""
+        return self.storage.bank
+
+    @property
+    def nbytes(self) -> int:
+        return self.array.size * self.array.itemsize
+
+    def __repr__(self) -> str:
+        if not self.on_chip:
+            return f"<hbm {list(self.shape)} {self.dtype.name}>"
+        rows = f"{self.start}:{self.start + self.partitions}"
+        free = ", ".join(str(n) for n in self.shape[1:])
+        return f"<{self.memory} [{rows}, {free}] {self.dtype.name}>"
+
+    def numpy(self) -> np.ndarray:
+        """Copy out. Unwritten elements show the poison: NaN, or the largest integer."""
+        out = np.array(self.array, order="C")
+        if not self.storage.complete:
+            out[~self.mark] = poison(out.dtype)
+        return out
+
+    def free(self) -> None:
+        """Give the tensor back to its memory; its windows die with it."""
+        self.storage.owner.release(self.storage)
+
+    def is_written(self) -> bool:
+        """Tell whether every element of the window has been written."""
+        storage = self.storage
+        if storage.complete:
+            return True
+        if not self.mark.all():
+            return False
+        storage.complete = self.array.size == storage.size and not self.broadcast
+        return True
+
+    # -- views ----------------------------------------------------------------
+
+    def __getitem__(self, key: object) -> "Tile":
+        array, start = self.array, self.start
+        key = explicit_key(key, array.shape, start is not None)
+        at, axis = self.at, 0
+        for item in key:
+            if item is None:
+                continue
+            first = item.start if item.__class__ is slice else item
+            if first:
+                at += first * array.strides[axis]
+            axis += 1
+        if start is not None:
+            start += key[0].start or 0
+        mark, matmul = self.mark, self.matmul
+        return Tile(
+            self.storage,
+            array[key],
+            None if mark is None else mark[key],
+            None if matmul is None else matmul[key],
+            start,
+            at,
+            self.base,
+            self.broadcast,
+        )
+
+    def permute(self, axes: Sequence[int]) -> "Tile":
+        """Reorder the axes; on chip the partition axis stays first."""
+        axes = tuple(axes)
+        if sorted(axes) != list(range(self.ndim)):
+            raise FreeSizeError(
+                f"axes is {axes}; expected a permutation of 0..{self.ndim - 1}; "
+                "every axis appears once"
+            )
+        if self.on_chip and axes[0] != 0:
+            raise PartitionError(
+                f"axes is {axes}; expected axis 0 first; the partition axis cannot "
+                "move in an access pattern; use nc_transpose or dma_transpose"
+            )
+        return self._view(lambda a: a.transpose(axes))
+
+    def reshape(self, *shape: int | Sequence[int]) -> "Tile":
+        """Split or join axes without moving an element."""
+        if len(shape) == 1 and not isinstance(shape[0], int):
+            shape = tuple(shape[0])
+        try:
+            view = self.array.reshape(shape)
+        except ValueError:
+            raise FreeSizeError(
+                f"shape is {shape}; expected {self.array.size} elements in all; "
+                "a reshape keeps every element"
+            ) from None
+        if not np.may_share_memory(view, self.array):
+            raise FreeSizeError(
+                f"shape is {shape}; expected axes that join without a copy; strides "
+                f"of the window are {self.array.strides}; permute or copy it first"
+            )
+        if self.on_chip and view.shape[0] != self.partitions:
+            raise PartitionError(
+                f"shape is {shape}; expected {self.partitions} on axis 0; the "
+                "partition axis cannot be split or joined; reshape the free axes only"
+            )
+        shape = view.shape
+        tile = self._view(lambda a: a.reshape(shape))
+        if self.array.size == self.storage.size and self.array.flags.c_contiguous:
+            tile.base = tile
+        return tile
+
+    def broadcast_to(self, shape: Sequence[int]) -> "Tile":
+        """Repeat free axes of size 1 by step 0; the result can only be read."""
+        shape = tuple(shape)
+        if self.on_chip and shape[:1] != self.shape[:1]:
+            raise PartitionError(
+                f"shape is {shape}; expected {self.partitions} on axis 0; step 0 "
+                "exists along free axes only; spread partitions with a matmul of "
+                "ones, a transpose, nc_stream_shuffle or a dma"
+            )
+        if len(shape) != self.ndim or any(
+            n not in (1, m) for n, m in zip(self.shape, shape, strict=False)
+        ):
+            raise FreeSizeError(
+                f"shape is {shape}; expected {self.shape} with axes of size 1 "
+                "repeated; step 0 repeats one element"
+            )
+        tile = self._view(lambda a: np.broadcast_to(a, shape))
+        tile.broadcast = tile.broadcast or shape != self.shape
+        return tile
+
+    def ap(
+        self,
+        pattern: Sequence[Sequence[int]],
+        offset: int = 0,
+        *,
+        vector_offset: "Tile | None" = None,
+        scalar_offset: "Tile | int | None" = None,
+        indirect_dim: int = 0,
+    ) -> "Tile | Gather":
+        """Apply an explicit access pattern ``[[step, num], ...]`` in elements.
+
+        It addresses the whole tensor: the window that ``ap`` is called on is
+        ignored, as on the real machine. On chip the first pair walks the
+        partitions. With ``vector_offset`` or ``scalar_offset`` the result is a
+        :class:`Gather`, a source for dma_copy and dma_transpose.
+        """
+        pattern = checked_pattern(pattern)
+        if vector_offset is None and scalar_offset is None:
+            return _direct(self.base, pattern, offset)
+        return Gather(
+            self.base, pattern, offset, vector_offset, scalar_offset, indirect_dim
+        )
+
+    def _view(self, function: Callable) -> "Tile":
+        """Apply a view that starts at the same element."""
+        mark, matmul = self.mark, self.matmul
+        return Tile(
+            self.storage,
+            function(self.array),
+            None if mark is None else function(mark),
+            None if matmul is None else function(matmul),
+            self.start,
+            self.at,
+            self.base,
+            self.broadcast,
+        )
+
+    def region(self) -> tuple[int, int, int, int]:
+        """Partitions ``[p0, p1)`` and bytes ``[lo, hi)`` inside each, bounding."""
+        array, start = self.array, self.start
+        shape, strides = array.shape, array.strides
+        if start is None:
+            p0 = p1 = free = 0
+            lo = hi = self.at
+        else:
+            p0, p1, free = start, start + shape[0], 1
+            lo = hi = self.at - start * self.storage.row_bytes
+        for axis in range(free, len(shape)):
+            reach = (shape[axis] - 1) * strides[axis]
+            if reach > 0:
+                hi += reach
+            else:
+                lo += reach
+        return p0, p1, lo, hi + array.itemsize
+
+    def run_elements(self) -> int:
+        """Elements that lie back to back, inside one partition when on chip."""
+        run = 1
+        shape, strides = self.array.shape, self.array.strides
+        for axis in range(self.ndim - 1, 0 if self.on_chip else -1, -1):
+            if shape[axis] == 1:
+                continue
+            if strides[axis] != run * self.array.itemsize:
+                break
+            run *= shape[axis]
+        return run
+
+
+def _direct(base: Tile, pattern: tuple[tuple[int, int], ...], offset: int) -> Tile:
+    """View a whole tensor through a static access pattern."""
+    start = resolve(base, pattern, offset)
+    shape = tuple(n for _, n in pattern)
+    elements = [s for s, _ in pattern]
+    if base.on_chip:
+        elements[0] = base.free_size
+
+    def strided(a: np.ndarray) -> np.ndarray:
+        flat = a.reshape(-1)[offset:]
+        steps = [s * a.itemsize for s in elements]
+        return np.lib.stride_tricks.as_strided(flat, shape, steps)
+
+    tile = base._view(strided)
+    tile.start, tile.at = start, offset * base.dtype.itemsize
+    tile.broadcast = revisits(pattern[1:] if base.on_chip else pattern)
+    return tile

@@ -1,0 +1,1 @@
+"""Measurements, and the machine they are taken on (book)."""

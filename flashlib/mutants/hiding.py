@@ -1,0 +1,145 @@
+"""Mutants of what a row may see: causal, windows, masks, biases (chapter 6)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .loop import PlainLoop
+
+
+class OffByOne(PlainLoop):
+    """Its causal bound is i where i + 1 belongs."""
+
+    def key_range(self, call, i):
+        position = i + call.seq_k - call.seq_q
+        lo = 0 if call.left is None else position - call.left
+        hi = call.seq_k if call.right is None else position + call.right
+        return max(lo, 0), min(hi, call.seq_k)
+
+
+class TopLeftCausal(PlainLoop):
+    """It leaves out the offset, so the first query sits on the first key."""
+
+    def key_range(self, call, i):
+        position = i
+        lo = 0 if call.left is None else position - call.left
+        hi = call.seq_k if call.right is None else position + call.right + 1
+        return max(lo, 0), min(hi, call.seq_k)
+
+
+class WindowOffByOne(PlainLoop):
+    """It loses the oldest key of a window."""
+
+    def key_range(self, call, i):
+        position = i + call.seq_k - call.seq_q
+        lo = 0 if call.left is None else position - call.left + 1
+        hi = call.seq_k if call.right is None else position + call.right + 1
+        return max(lo, 0), min(hi, call.seq_k)
+
+
+class WindowWithoutSelf(PlainLoop):
+    """It reads window=w as w tokens besides the row's own."""
+
+    def window_ends(self, window):
+        if window is None:
+            return None, None
+        if isinstance(window, int):
+            return window, 0
+        return window
+
+
+class BoundInWholeTiles(PlainLoop):
+    """It rounds the causal bound up to a whole tile."""
+
+    def key_range(self, call, i):
+        position = i + call.seq_k - call.seq_q
+        lo = 0 if call.left is None else position - call.left
+        hi = call.seq_k if call.right is None else position + call.right + 1
+        hi = -(-hi // call.tile) * call.tile
+        return max(lo, 0), min(hi, call.seq_k)
+
+
+class MaskOfHeadZero(PlainLoop):
+    """It masks every head like the first."""
+
+    def live(self, call, h, i, a, b):
+        seen = np.ones(b - a, bool)
+        if call.mask is not None:
+            seen &= call.mask[0, i, a:b]
+        if call.bias is not None:
+            seen &= call.bias[h, i, a:b] != -np.inf
+        return seen
+
+
+class FiniteMask(PlainLoop):
+    """It masks with -1e4, which a real score can undercut."""
+
+    def tile(self, call, h, i, a, b):
+        keys = np.arange(a, b)
+        s = self.scores(call, h, i, keys)
+        s = np.where(self.live(call, h, i, a, b), s, np.array(-1e4, s.dtype))
+        return s, call.v[keys, self.kv_head(call, h)]
+
+
+class LowestMask(PlainLoop):
+    """It masks with the lowest finite number: an empty row is the mean of v."""
+
+    def tile(self, call, h, i, a, b):
+        keys = np.arange(a, b)
+        s = self.scores(call, h, i, keys)
+        s = np.where(self.live(call, h, i, a, b), s, np.finfo(s.dtype).min)
+        return s, call.v[keys, self.kv_head(call, h)]
+
+
+class ZeroTimesNan(PlainLoop):
+    """It weighs masked values with zero, and 0 times NaN is NaN."""
+
+    def tile(self, call, h, i, a, b):
+        keys = np.arange(a, b)
+        live = self.live(call, h, i, a, b)
+        s = np.where(live, self.scores(call, h, i, keys), np.float32(-np.inf))
+        seen = slice(None) if live.any() else slice(0)
+        return s[seen], call.v[keys, self.kv_head(call, h)][seen]
+
+
+class BiasBeforeSoftcap(PlainLoop):
+    """It adds the bias before the softcap."""
+
+    def scores(self, call, h, i, keys):
+        s = call.k[keys, self.kv_head(call, h)] @ call.q[i, h]
+        s *= self.pick_scale(call)
+        if call.bias is not None:
+            s = s + call.bias[h, i, keys]
+        if call.softcap is not None:
+            s = call.softcap * np.tanh(s / call.softcap)
+        return s
+
+
+class SoftcapWithoutDivision(PlainLoop):
+    """It computes c tanh(s) where c tanh(s / c) belongs."""
+
+    def scores(self, call, h, i, keys):
+        s = call.k[keys, self.kv_head(call, h)] @ call.q[i, h]
+        s *= self.pick_scale(call)
+        if call.softcap is not None:
+            s = call.softcap * np.tanh(s)
+        if call.bias is not None:
+            s = s + call.bias[h, i, keys]
+        return s
+
+
+CHAPTER = 6
+
+FAULTS = {
+    "off_by_one": OffByOne,
+    "top_left_causal": TopLeftCausal,
+    "window_off_by_one": WindowOffByOne,
+    "window_without_self": WindowWithoutSelf,
+    "bound_in_whole_tiles": BoundInWholeTiles,
+    "mask_of_head_zero": MaskOfHeadZero,
+    "finite_mask": FiniteMask,
+    "lowest_mask": LowestMask,
+    "zero_times_nan": ZeroTimesNan,
+    "bias_before_softcap": BiasBeforeSoftcap,
+    "softcap_without_division": SoftcapWithoutDivision,
+}

@@ -1,0 +1,177 @@
+"""The right loop, written plainly, whose steps the mutants replace (book).
+
+It is slow on purpose: one row of one head at a time, one tile of keys at a time, with
+NumPy only inside a tile.  Each step is one small method, so that a wrong kernel is a
+subclass with one method of its own, and the difference of the two methods is the fault.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flashlib.online_softmax import AttentionOutput
+
+from .call import Call, spread
+
+
+class PlainLoop:
+    """Flash attention as on paper; called like `flashlib.flash_attention`."""
+
+    def __call__(
+        self,
+        q: np.ndarray,
+        k: np.ndarray,
+        v: np.ndarray,
+        *,
+        causal: bool = False,
+        window: int | tuple[int | None, int | None] | None = None,
+        scale: float | None = None,
+        softcap: float | None = None,
+        mask: np.ndarray | None = None,
+        bias: np.ndarray | None = None,
+        sink: np.ndarray | None = None,
+        tile: int | None = None,
+    ) -> AttentionOutput:
+        """Walk every row of every head.
+
+        Parameters
+        ----------
+        q, k, v : ndarray
+            ``[seq_q, n_heads, head_dim]``, ``[seq_k, n_kv_heads, head_dim]`` and
+            ``[seq_k, n_kv_heads, head_dim_v]``.
+        causal, window, scale, softcap, mask, bias, sink, tile
+            As in `flashlib.flash_attention`; a tile is 64 keys by default.
+
+        Returns
+        -------
+        AttentionOutput
+            out ``[seq_q, n_heads, head_dim_v]`` and lse ``[seq_q, n_heads]``.
+        """
+        work = self.working_dtype(q.dtype)
+        shape = (q.shape[1], q.shape[0], k.shape[0])
+        left, right = self.window_ends(window)
+        call = Call(
+            *(self.read(x, work) for x in (q, k, v)),
+            scale=None if scale is None else float(scale),
+            softcap=None if softcap is None else float(softcap),
+            left=left,
+            right=0 if causal and (right is None or right > 0) else right,
+            mask=spread(mask, shape, bool),
+            bias=spread(bias, shape, work),
+            sink=None if sink is None else np.asarray(sink, work),
+            tile=tile or 64,
+        )
+        out = np.zeros((call.seq_q, call.n_heads, v.shape[2]), work)
+        lse = np.full((call.seq_q, call.n_heads), -np.inf, work)
+        acc = np.zeros(v.shape[2], work)
+        with np.errstate(all="ignore"):
+            for h, i in np.ndindex(call.n_heads, call.seq_q):
+                out[i, h], lse[i, h] = self.row(call, h, i, acc)
+        precise = np.float64 if q.dtype == np.float64 else np.float32
+        return AttentionOutput(out.astype(q.dtype), lse.astype(precise))
+
+    def row(self, call, h, i, acc):
+        """Walk the keys of query row i of head h; acc is one buffer for all rows."""
+        m, l, acc = self.start(call, h, acc)
+        lo, hi = self.key_range(call, i)
+        for a, b in self.tiles(lo, hi, call.tile):
+            s, v = self.tile(call, h, i, a, b)
+            m, l, acc = self.step(m, l, acc, s, v)
+        return self.finish(m, l, acc)
+
+    def working_dtype(self, dtype):
+        """Return the dtype to compute in: float32, or float64 for float64 input."""
+        return np.float64 if dtype == np.float64 else np.float32
+
+    def read(self, x, work):
+        """Read an array by its strides, into the dtype to compute in."""
+        return np.asarray(x, work)
+
+    def window_ends(self, window):
+        """Read a window; an int counts the token itself."""
+        if window is None:
+            return None, None
+        if isinstance(window, int):
+            return window - 1, 0
+        return window
+
+    def kv_head(self, call, h):
+        """Return the KV head that query head h reads."""
+        return h // (call.n_heads // call.n_kv_heads)
+
+    def start(self, call, h, acc):
+        """Begin a row: nothing seen yet, or the sink."""
+        acc.fill(0)
+        if call.sink is None or call.sink[h] == -np.inf:
+            return -np.inf, 0.0, acc
+        return call.sink[h], 1.0, acc
+
+    def key_range(self, call, i):
+        """Return the first key of row i and the key after its last."""
+        position = i + call.seq_k - call.seq_q
+        lo = 0 if call.left is None else position - call.left
+        hi = call.seq_k if call.right is None else position + call.right + 1
+        return max(lo, 0), min(hi, call.seq_k)
+
+    def tiles(self, lo, hi, length):
+        """Cut the range into tiles; the last one may be shorter."""
+        for a in range(lo, hi, length):
+            yield a, min(a + length, hi)
+
+    def live(self, call, h, i, a, b):
+        """Say which keys of a tile may be read at all."""
+        seen = np.ones(b - a, bool)
+        if call.mask is not None:
+            seen &= call.mask[h, i, a:b]
+        if call.bias is not None:
+            seen &= call.bias[h, i, a:b] != -np.inf
+        return seen
+
+    def tile(self, call, h, i, a, b):
+        """Return the scores and the values of the live keys of a tile."""
+        keys = a + np.flatnonzero(self.live(call, h, i, a, b))
+        s = self.scores(call, h, i, keys)
+        return s, call.v[keys, self.kv_head(call, h)]
+
+    def pick_scale(self, call):
+        """Fill in the usual scale where none was given."""
+        if call.scale is None:
+            return 1 / np.sqrt(call.q.shape[2])
+        return call.scale
+
+    def scores(self, call, h, i, keys):
+        """Score keys against the query: scale, then softcap, then bias."""
+        s = call.k[keys, self.kv_head(call, h)] @ call.q[i, h]
+        s *= self.pick_scale(call)
+        if call.softcap is not None:
+            s = call.softcap * np.tanh(s / call.softcap)
+        if call.bias is not None:
+            s = s + call.bias[h, i, keys]
+        return s
+
+    def exp(self, x):
+        """Return e to the power x."""
+        return np.exp(x)
+
+    def largest(self, s):
+        """Return the largest score of a tile, -inf if no key of it is live."""
+        return s.max(initial=-np.inf)
+
+    def step(self, m, l, acc, s, v):
+        """Add one tile to the running max, denominator and numerator."""
+        tile_max = self.largest(s)
+        if tile_max > m:
+            corr = self.exp(m - tile_max)
+            l *= corr
+            acc *= corr
+            m = tile_max
+        p = self.exp(s - m)
+        l += p.sum()
+        acc += p @ v
+        return m, l, acc
+
+    def finish(self, m, l, acc):
+        """Divide once; a row that saw nothing is zero."""
+        if l == 0:
+            return np.zeros_like(acc), -np.inf
+        return acc / l, m + np.log(l)

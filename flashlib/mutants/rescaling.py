@@ -1,0 +1,159 @@
+"""Mutants of the running state: max, rescale, sink, lse (chapter 4)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .loop import PlainLoop
+
+
+class NoMax(PlainLoop):
+    """It never subtracts the largest score."""
+
+    def largest(self, s):
+        return s.dtype.type(0)
+
+
+class NoRescaleL(PlainLoop):
+    """It rescales acc but not l when the max rises."""
+
+    def step(self, m, l, acc, s, v):
+        tile_max = self.largest(s)
+        if tile_max > m:
+            corr = self.exp(m - tile_max)
+            acc *= corr
+            m = tile_max
+        p = self.exp(s - m)
+        l += p.sum()
+        acc += p @ v
+        return m, l, acc
+
+
+class NoRescaleAcc(PlainLoop):
+    """It rescales l but not acc when the max rises."""
+
+    def step(self, m, l, acc, s, v):
+        tile_max = self.largest(s)
+        if tile_max > m:
+            corr = self.exp(m - tile_max)
+            l *= corr
+            m = tile_max
+        p = self.exp(s - m)
+        l += p.sum()
+        acc += p @ v
+        return m, l, acc
+
+
+class InverseRescale(PlainLoop):
+    """It multiplies by exp(m_new - m_old) where exp(m_old - m_new) belongs."""
+
+    def step(self, m, l, acc, s, v):
+        tile_max = self.largest(s)
+        if tile_max > m:
+            corr = self.exp(tile_max - m) if l else 0.0
+            l *= corr
+            acc *= corr
+            m = tile_max
+        p = self.exp(s - m)
+        l += p.sum()
+        acc += p @ v
+        return m, l, acc
+
+
+class MaxReplacedFirst(PlainLoop):
+    """It stores the new max before it computes the correction, which is then 1."""
+
+    def step(self, m, l, acc, s, v):
+        tile_max = self.largest(s)
+        if tile_max > m:
+            m = tile_max
+            corr = self.exp(m - tile_max)
+            l *= corr
+            acc *= corr
+        p = self.exp(s - m)
+        l += p.sum()
+        acc += p @ v
+        return m, l, acc
+
+
+class GeForGt(PlainLoop):
+    """It compares with >= where > belongs: an empty tile computes -inf minus -inf."""
+
+    def step(self, m, l, acc, s, v):
+        tile_max = self.largest(s)
+        if tile_max >= m:
+            corr = self.exp(m - tile_max)
+            l *= corr
+            acc *= corr
+            m = tile_max
+        p = self.exp(s - m)
+        l += p.sum()
+        acc += p @ v
+        return m, l, acc
+
+
+class Base2Lse(PlainLoop):
+    """Its lse adds the logarithm to base 2 of l to m."""
+
+    def finish(self, m, l, acc):
+        if l == 0:
+            return np.zeros_like(acc), -np.inf
+        return acc / l, m + np.log2(l)
+
+
+class SinkPerTile(PlainLoop):
+    """It counts the sink once for every tile."""
+
+    def tile(self, call, h, i, a, b):
+        keys = a + np.flatnonzero(self.live(call, h, i, a, b))
+        s = self.scores(call, h, i, keys)
+        v = call.v[keys, self.kv_head(call, h)]
+        if call.sink is not None and a > 0:
+            s = np.append(s, call.sink[h])
+            v = np.vstack([v, np.zeros_like(v[:1])])
+        return s, v
+
+
+class SinkAtTheEnd(PlainLoop):
+    """It adds exp(sink - m) to l after the walk, against a max that left it out."""
+
+    def start(self, call, h, acc):
+        acc.fill(0)
+        return -np.inf, 0.0, acc
+
+    def row(self, call, h, i, acc):
+        m, l, acc = self.start(call, h, acc)
+        lo, hi = self.key_range(call, i)
+        for a, b in self.tiles(lo, hi, call.tile):
+            s, v = self.tile(call, h, i, a, b)
+            m, l, acc = self.step(m, l, acc, s, v)
+        if call.sink is not None:
+            l += self.exp(call.sink[h] - m)
+        return self.finish(m, l, acc)
+
+
+class SinkByKvHead(PlainLoop):
+    """It reads the sink of the KV head."""
+
+    def start(self, call, h, acc):
+        acc.fill(0)
+        h = self.kv_head(call, h)
+        if call.sink is None or call.sink[h] == -np.inf:
+            return -np.inf, 0.0, acc
+        return call.sink[h], 1.0, acc
+
+
+CHAPTER = 4
+
+FAULTS = {
+    "no_max": NoMax,
+    "no_rescale_l": NoRescaleL,
+    "no_rescale_acc": NoRescaleAcc,
+    "inverse_rescale": InverseRescale,
+    "max_replaced_first": MaxReplacedFirst,
+    "ge_for_gt": GeForGt,
+    "base_2_lse": Base2Lse,
+    "sink_per_tile": SinkPerTile,
+    "sink_at_the_end": SinkAtTheEnd,
+    "sink_by_kv_head": SinkByKvHead,
+}

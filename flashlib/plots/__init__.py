@@ -1,0 +1,1 @@
+"""Draw arrays, states and traces; nothing here runs a kernel (book)."""

@@ -1,0 +1,64 @@
+"""Draw bytes as bars over a logarithmic axis, for the two-minute tour (book)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from . import svg
+
+WIDTH, HEIGHT = 640, 258
+LEFT, RIGHT = 20.0, 620.0
+DECADES = 10  # from 1 B to 10 GB
+TICKS = {0: "1 B", 3: "1 kB", 6: "1 MB", 9: "1 GB"}
+# The pictures shrink to half their size on a phone, so no text is small here.
+SIZE = 17
+
+
+def bytes_on_a_log_scale(state: Mapping[str, object], alt: str) -> str:
+    """Draw the score matrix of one head above the two buffers that replace it.
+
+    Parameters
+    ----------
+    state : mapping
+        ``tokens``, ``matrix_bytes``, ``tile_bytes``, ``numerator_bytes`` and
+        ``ratio``, as `flashlib.widgets.tour` computes them.
+    alt : str
+        The same in words.
+    """
+    n = state["tokens"]
+    bars = [
+        (f"score matrix of one head, {n:,} × {n:,}", "matrix_bytes", svg.ORANGE),
+        ("one tile of scores", "tile_bytes", svg.BLUE),
+        ("running numerator of one row", "numerator_bytes", svg.BLUE),
+    ]
+    body = _ticks(HEIGHT - 10)
+    for place, (label, key, color) in enumerate(bars):
+        body += _bar(28 + 74 * place, label, state[key], color)
+    return svg.picture(WIDTH, HEIGHT, body, alt, state)
+
+
+def _ticks(base: float) -> list[str]:
+    """Write the labels of the axis with their base line at `base`."""
+    return [
+        svg.text(_place(10**decade), base, words, "middle" if decade else "start", SIZE)
+        for decade, words in TICKS.items()
+    ]
+
+
+def _bar(top: float, label: str, nbytes: int, color: str) -> list[str]:
+    """Draw one label, one line per decade, and one bar that starts at 1 B."""
+    body = [
+        svg.text(LEFT, top - 4, label, anchor="start", size=SIZE),
+        svg.text(RIGHT, top - 4, f"{nbytes:,} B", anchor="end", size=SIZE),
+    ]
+    for decade in range(DECADES + 1):
+        x, gray = _place(10**decade), svg.GRAY if decade in TICKS else svg.FAINT
+        body.append(svg.line(x, top + 4, x, top + 44, stroke=gray))
+    body.append(svg.rect(LEFT, top + 10, _place(nbytes) - LEFT, 28, fill=color))
+    return body
+
+
+def _place(nbytes: float) -> float:
+    """Return the x coordinate of a number of bytes."""
+    return LEFT + (RIGHT - LEFT) * math.log10(nbytes) / DECADES

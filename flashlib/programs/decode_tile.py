@@ -1,0 +1,309 @@
+"""Decode attention over one tile of cached keys in five steps (chapters 16, 17).
+
+Scores are kept sideways: keys on the partitions, query heads on the free axis. Then
+
+1. ``mm1``   scores[key, head] = K q, K stationary, all heads of a group moving
+2. ``max``   reduce over blocks, transpose, reduce; clamp; broadcast back
+3. ``exp``   p = exp(scores - max), rounded to the type of the inputs
+4. ``sum``   p.T @ ones, a matrix product with one column; then 1 / sum
+5. ``mm2``   out[d, head] = V.T p, V stationary, scaled on the way out of PSUM
+
+One tile is the whole cache here (up to 8,192 keys), so there is no rescaling yet.
+Letters: b key/value heads, c = seq_q * group columns per key/value head, n blocks of
+128 keys.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from flashlib.errors import DTypeError, ShapeError
+from flashlib.machine.machine import Machine
+from flashlib.machine.spec import NC_V3, Spec
+from flashlib.machine.tile import Tile
+from flashlib.machine.trace import Trace
+from flashlib.programs.blocks import (
+    LANES,
+    broadcast_column,
+    broadcast_row,
+    column_to_row,
+    max_over_partitions,
+    over_partitions,
+    pieces,
+)
+
+TILE_KEYS = 8192
+FLOAT32_MIN = float(np.finfo(np.float32).min)
+DTYPES = tuple(np.dtype(t) for t in (np.float32, np.float16, ml_dtypes.bfloat16))
+
+
+class DecodeResult(NamedTuple):
+    """What the program returns.
+
+    ``out`` is ``[seq_q, n_heads, head_dim_v]`` in the type of q.
+    """
+
+    out: np.ndarray
+    trace: Trace
+    machine: Machine
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of one call; ``columns`` is b * c, ``blocks`` is n."""
+
+    seq_q: int
+    seq_k: int
+    n_kv_heads: int
+    group: int
+    head_dim: int
+    head_dim_v: int
+
+    @property
+    def width(self) -> int:
+        return self.seq_q * self.group
+
+    @property
+    def columns(self) -> int:
+        return self.n_kv_heads * self.width
+
+    @property
+    def blocks(self) -> int:
+        return math.ceil(self.seq_k / LANES)
+
+    @property
+    def per_group(self) -> int:
+        """Blocks whose scores share one bank of PSUM: 4,096 keys, or what fits."""
+        return min(32, 512 // self.width)
+
+
+def decode_tile(
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    *,
+    scale: float | None = None,
+    spec: Spec = NC_V3,
+) -> DecodeResult:
+    """Attend from every query to every cached key, on the machine.
+
+    Parameters
+    ----------
+    q : ndarray
+        ``[seq_q, n_heads, head_dim]`` float32, float16 or bfloat16.
+    k : ndarray
+        ``[seq_k, n_kv_heads, head_dim]``.
+    v : ndarray
+        ``[seq_k, n_kv_heads, head_dim_v]``.
+    scale : float, optional
+        1 / sqrt(head_dim) unless given.
+    spec : Spec
+
+    Returns
+    -------
+    DecodeResult
+
+    Raises
+    ------
+    ShapeError, DTypeError
+        Before the first instruction.
+
+    Examples
+    --------
+    >>> q = np.ones((1, 2, 4), np.float32)
+    >>> k = np.zeros((3, 1, 4), np.float32)
+    >>> v = np.array([0, 3, 6], np.float32).reshape(3, 1, 1)
+    >>> decode_tile(q, k, v).out.ravel()
+    array([3., 3.], dtype=float32)
+    """
+    sizes = _checked(q, k, v)
+    m = Machine(spec)
+    q_hbm, k_hbm, v_hbm = m.hbm.put(q), m.hbm.put(k), m.hbm.put(v)
+    scale = 1 / math.sqrt(sizes.head_dim) if scale is None else scale
+
+    queries = load_queries(m, q_hbm, scale, sizes)
+    mask = validity(m, sizes)
+    scores = step1_scores(m, queries, k_hbm, mask, sizes)
+    peak = step2_max(m, scores)
+    p = step3_exp(m, scores, peak, q_hbm.dtype)
+    factor = step4_sum(m, p)
+    out = step5_values(m, p, v_hbm, factor, sizes)
+    return DecodeResult(store(m, out, q_hbm.shape[:2], sizes), m.trace, m)
+
+
+def _checked(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> Sizes:
+    """Check types and shapes; return the sizes."""
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if x.dtype not in DTYPES or x.dtype != q.dtype:
+            raise DTypeError(
+                f"{name} is {x.dtype.name}; expected float32, float16 or bfloat16, the "
+                "same for q, k and v; the tensor engine multiplies equals; cast it"
+            )
+        if x.ndim != 3 or min(x.shape) < 1:
+            raise ShapeError(
+                f"{name} has shape {x.shape}; expected 3 axes of 1 or more; "
+                "[seq, heads, head_dim]"
+            )
+    (seq_q, n_heads, head_dim), (seq_k, n_kv_heads, _) = q.shape, k.shape
+    if k.shape[:2] != v.shape[:2] or k.shape[2] != head_dim or n_heads % n_kv_heads:
+        raise ShapeError(
+            f"q, k, v have shapes {q.shape}, {k.shape}, {v.shape}; expected equal "
+            "seq_k and n_kv_heads, equal head_dim, n_heads a multiple of n_kv_heads"
+        )
+    s = Sizes(seq_q, seq_k, n_kv_heads, n_heads // n_kv_heads, head_dim, v.shape[2])
+    if max(head_dim, s.head_dim_v) > LANES or s.width > 512 or seq_k > TILE_KEYS:
+        raise ShapeError(
+            f"head_dim {head_dim}, head_dim_v {s.head_dim_v}, seq_q * group {s.width}, "
+            f"seq_k {seq_k}; expected at most 128, 128, 512, {TILE_KEYS}; head_dim "
+            "lies on partitions, columns in one bank, keys in one tile"
+        )
+    return s
+
+
+def load_queries(m: Machine, q_hbm: Tile, scale: float, s: Sizes) -> Tile:
+    """Bring q in as ``[head_dim, b * c]`` and scale it once."""
+    with m.step("q_load"):
+        split = q_hbm.reshape(s.seq_q, s.n_kv_heads, s.group, s.head_dim)
+        raw = m.sbuf.alloc((s.head_dim, s.columns), q_hbm.dtype)
+        m.isa.dma_copy(raw, split.permute((3, 1, 2, 0)))
+        scaled = m.sbuf.alloc(raw.shape, q_hbm.dtype)
+        return m.isa.activation(scaled, "copy", raw, scale=scale)
+
+
+def validity(m: Machine, s: Sizes) -> Tile:
+    """Flag the keys that exist: ``[128, n, b * c]`` of uint8, 1 where index < seq_k."""
+    with m.step("mask"):
+        index = m.sbuf.alloc((LANES, s.blocks))
+        m.isa.iota(index, [[LANES, s.blocks]], channel_multiplier=1)
+        shape = (LANES, s.blocks, s.columns)
+        wide = index[:, :, None].broadcast_to(shape)
+        return m.isa.tensor_scalar(m.sbuf.alloc(shape, np.uint8), wide, "less", s.seq_k)
+
+
+def step1_scores(m: Machine, queries: Tile, k_hbm: Tile, mask: Tile, s: Sizes) -> Tile:
+    """Multiply K by the queries of its group; masked cells keep their -inf."""
+    shape = (LANES, s.blocks, s.n_kv_heads, s.width)
+    scores = m.sbuf.alloc(shape)
+    with m.step("mm1"):
+        m.isa.memset(scores, -np.inf)
+    mask = mask.reshape(shape)
+    for b in range(s.n_kv_heads):
+        with m.sbuf.scope():
+            keys = load_keys(m, k_hbm[:, b], s)
+            moving = queries[:, b * s.width : (b + 1) * s.width]
+            for group in pieces(s.blocks, s.per_group):
+                with m.step("mm1"), m.psum.scope():
+                    raw = m.psum.alloc((LANES, group.stop - group.start, s.width))
+                    for t in range(group.start, group.stop):
+                        block = keys[:, t * LANES : (t + 1) * LANES]
+                        m.isa.nc_matmul(
+                            raw[:, t - group.start], stationary=block, moving=moving
+                        )
+                    m.isa.tensor_copy_predicated(
+                        scores[:, group, b], raw, mask[:, group, b]
+                    )
+    return scores.reshape(LANES, s.blocks, s.columns)
+
+
+def load_keys(m: Machine, k_hbm: Tile, s: Sizes) -> Tile:
+    """Load one head's keys transposed, ``[head_dim, n * 128]``; missing ones are 0."""
+    with m.step("k_load"):
+        keys = m.sbuf.alloc((s.head_dim, s.blocks * LANES), k_hbm.dtype)
+        if s.seq_k % LANES:
+            m.isa.memset(keys[:, s.seq_k :], 0.0)
+        if m.spec.generation < 3:
+            m.isa.dma_copy(keys[:, : s.seq_k], k_hbm.permute((1, 0)))
+        else:
+            m.isa.dma_transpose(keys[:, : s.seq_k], k_hbm)
+        return keys
+
+
+def step2_max(m: Machine, scores: Tile) -> Tile:
+    """Find each column's maximum and lay it on all partitions, ``[128, b * c]``.
+
+    The clamp keeps a column without any key finite: -inf - (-inf) would be NaN.
+    """
+    columns = scores.shape[2]
+    parts = pieces(columns)
+    peak = m.sbuf.alloc((LANES, columns))
+    with m.step("max"), m.sbuf.scope():
+        lanes = m.sbuf.alloc((LANES, columns))
+        m.isa.tensor_reduce(lanes, "maximum", scores.permute((0, 2, 1)), axis=2)
+        tops = m.sbuf.alloc((min(columns, LANES), len(parts)))
+        for i, part in enumerate(parts):
+            top = tops[: part.stop - part.start, i : i + 1]
+            max_over_partitions(m, lanes[:, part], out=top)
+        for i, part in enumerate(parts):
+            top = tops[: part.stop - part.start, i : i + 1]
+            clamped = m.sbuf.alloc(top.shape)
+            m.isa.tensor_scalar(clamped, top, "maximum", FLOAT32_MIN)
+            broadcast_column(m, clamped, out=peak[:, part])
+    return peak
+
+
+def step3_exp(m: Machine, scores: Tile, peak: Tile, dtype: np.dtype) -> Tile:
+    """Subtract the maximum and exponentiate; p is rounded to the type of the inputs.
+
+    The maximum differs along the free axis, so it cannot be a bias of the scalar
+    engine: two instructions, not one.
+    """
+    with m.step("exp"):
+        wide = peak[:, None, :].broadcast_to(scores.shape)
+        m.isa.tensor_tensor(scores, scores, wide, "subtract")
+        return m.isa.activation(m.sbuf.alloc(scores.shape, dtype), "exp", scores)
+
+
+def step4_sum(m: Machine, p: Tile) -> Tile:
+    """Sum p over all keys by products with ones; return 1 / sum, ``[128, b * c]``."""
+    _, blocks, columns = p.shape
+    parts = pieces(columns)
+    height = min(columns, LANES)
+    with m.step("setup"):
+        ones = m.isa.memset(m.sbuf.alloc((LANES, 1), p.dtype), 1.0)
+        sums = m.isa.memset(m.sbuf.alloc((height, len(parts))), 1.0)
+    with m.step("sum"):
+        for i, part in enumerate(parts):
+            rows = part.stop - part.start
+            with m.psum.scope():
+                block_sums = m.psum.alloc((rows, blocks))
+                for t in range(blocks):
+                    m.isa.nc_matmul(
+                        block_sums[:, t : t + 1], stationary=p[:, t, part], moving=ones
+                    )
+                m.isa.tensor_reduce(sums[:rows, i : i + 1], "add", block_sums, axis=1)
+    with m.step("recip"):
+        m.isa.reciprocal(sums, sums)
+        row = m.sbuf.alloc((1, columns))
+        for i, part in enumerate(parts):
+            column_to_row(m, sums[: part.stop - part.start, i : i + 1], row[:, part])
+        return broadcast_row(m, row)
+
+
+def step5_values(m: Machine, p: Tile, v_hbm: Tile, factor: Tile, s: Sizes) -> Tile:
+    """Multiply V by p, head by head, and normalize on the way out of PSUM."""
+    out = m.sbuf.alloc((s.head_dim_v, s.columns), p.dtype)
+    for b in range(s.n_kv_heads):
+        own = slice(b * s.width, (b + 1) * s.width)
+        with m.sbuf.scope(), m.psum.scope():
+            with m.step("v_load"):
+                values = over_partitions(m, v_hbm[:, b])
+            with m.step("mm2"):
+                total = m.psum.alloc((s.head_dim_v, s.width))
+                for t in range(s.blocks):
+                    m.isa.nc_matmul(total, stationary=values[:, t], moving=p[:, t, own])
+                m.isa.tensor_tensor(
+                    out[:, own], total, factor[: s.head_dim_v, own], "multiply"
+                )
+    return out
+
+
+def store(m: Machine, out: Tile, outer: tuple[int, int], s: Sizes) -> np.ndarray:
+    """Write ``[head_dim_v, b * c]`` back as ``[seq_q, n_heads, head_dim_v]``."""
+    with m.step("store"):
+        out_hbm = m.hbm.alloc((*outer, s.head_dim_v), out.dtype)
+        split = out_hbm.reshape(s.seq_q, s.n_kv_heads, s.group, s.head_dim_v)
+        m.isa.dma_copy(split.permute((3, 1, 2, 0)), out)
+    return out_hbm.numpy()

@@ -1,0 +1,153 @@
+"""Compute attention the way it is written on paper (chapters 1, 2).
+
+The score matrix of every head is built on purpose, ``[seq_q, seq_k]``. In
+float64 this is the oracle that every other implementation is measured
+against; in float32 it is the baseline whose error the others may double.
+"""
+
+import numpy as np
+
+from flashlib.masks import attended, block_of
+from flashlib.online_softmax import AttentionOutput, weighted_sum
+from flashlib.problem import Problem, attention_problem
+
+__all__ = ["block_scores", "head_copy", "materialize", "materialized_attention"]
+
+
+def materialized_attention(
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    *,
+    causal: bool = False,
+    window: int | tuple[int | None, int | None] | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    mask: np.ndarray | None = None,
+    bias: np.ndarray | None = None,
+    sink: np.ndarray | None = None,
+    dtype: np.typing.DTypeLike = None,
+) -> AttentionOutput:
+    """Compute ``softmax(scale * q @ k.T) @ v`` with the whole score matrix.
+
+    Parameters
+    ----------
+    q, k, v, causal, window, scale, softcap, mask, bias, sink
+        As in :func:`flashlib.flash_attention`.
+    dtype : dtype, optional
+        Convert q, k and v to this float type first; ``numpy.float64`` makes
+        this function the oracle. Default: the type of q.
+
+    Returns
+    -------
+    AttentionOutput
+        ``out [seq_q, n_heads, head_dim_v]`` in `dtype`, and
+        ``lse [seq_q, n_heads]`` in float32 (float64 for float64).
+
+    Raises
+    ------
+    ShapeError, DTypeError, ArgumentError
+        See :func:`flashlib.problem.attention_problem`.
+
+    Examples
+    --------
+    Three equal scores, so every row is the plain mean of what it sees.
+
+    >>> x = np.array([3.0, 6.0, 9.0]).reshape(3, 1, 1)
+    >>> materialized_attention(0 * x, x, x, causal=True).out.ravel()
+    array([3. , 4.5, 6. ])
+    """
+    problem, (q, k, v) = attention_problem(
+        q,
+        k,
+        v,
+        causal=causal,
+        window=window,
+        scale=scale,
+        softcap=softcap,
+        mask=mask,
+        bias=bias,
+        sink=sink,
+        dtype=dtype,
+    )
+    out, lse = materialize(problem, q, k, v)
+    return AttentionOutput(out.astype(problem.dtype, copy=False), lse)
+
+
+def materialize(
+    problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray
+) -> AttentionOutput:
+    """Run a validated problem on tensors of its work type, head by head."""
+    seq_q, n_heads, work = problem.seq_q, problem.n_heads, problem.work
+    out = np.empty((seq_q, n_heads, problem.head_dim_v), work)
+    lse = np.empty((seq_q, n_heads), work)
+    for h in range(n_heads):
+        kv_head = h // problem.group
+        out[:, h], lse[:, h] = _one_head(
+            problem, h, head_copy(q, h), head_copy(k, kv_head), head_copy(v, kv_head)
+        )
+    return AttentionOutput(out, lse)
+
+
+def _one_head(
+    problem: Problem, h: int, q: np.ndarray, k: np.ndarray, v: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    rows, keys = range(problem.seq_q), range(problem.seq_k)
+    sink = problem.sink_logit(h)
+    with np.errstate(all="ignore"):
+        s = block_scores(problem, h, q, k, rows, keys)
+        visible = attended(problem, h, rows, keys)
+        if visible is not None:
+            s[~visible] = -np.inf
+        m = s.max(axis=1, initial=sink)
+        shift = np.where(m == -np.inf, 0, m).astype(problem.work)
+        p = np.exp(s - shift[:, None])
+        l = p.sum(axis=1) + np.exp(sink - shift)
+        attends = np.full(len(rows), len(keys) > 0)
+        if visible is not None:
+            attends = visible.any(axis=1)
+        p /= np.where(attends, l, 1).astype(problem.work)[:, None]
+        return weighted_sum(p, v, visible), m + np.log(l)
+
+
+def block_scores(
+    problem: Problem, h: int, q: np.ndarray, k: np.ndarray, rows: range, keys: range
+) -> np.ndarray:
+    """Return the scores of one block: scaled, capped, biased, not yet masked.
+
+    Parameters
+    ----------
+    problem : Problem
+        Scale, softcap and bias.
+    h : int
+        Query head.
+    q, k : numpy.ndarray
+        The rows and the keys of the block, C order, ``[len(rows), head_dim]``
+        and ``[len(keys), head_dim]``.
+    rows, keys : range
+        Where the block lies.
+
+    Returns
+    -------
+    numpy.ndarray
+        ``[len(rows), len(keys)]``. Cells that nobody attends hold whatever
+        their keys and biases hold.
+    """
+    s = q @ k.T
+    s *= problem.work.type(problem.scale)
+    if problem.softcap is not None:
+        cap = problem.work.type(problem.softcap)
+        s = cap * np.tanh(s / cap)
+    if problem.bias is not None:
+        s += block_of(problem.bias, h, rows, keys)
+    return s
+
+
+def head_copy(x: np.ndarray, h: int) -> np.ndarray:
+    """Copy one head out, ``[seq, head_dim]`` in C order.
+
+    subtle: BLAS picks its loop by strides, and by whether both operands are
+    one buffer. A fresh copy of every head makes the bits of a result
+    independent of how the caller's memory lies and of the number of heads.
+    """
+    return np.array(x[:, h], order="C", copy=True)
