@@ -1,12 +1,9 @@
 """Mistakes that other projects shipped, as tiny inputs with right results.
 
-One test per case, named by its id; each runs over every way to compute it. Cases of
-functions that are not part of the package yet come with those functions.
+One test per case, named by its id; each runs over every way to compute it. The two
+about processes and installs, h13 and h32, are in test_process.py. Cases of functions
+that are not part of the package yet come with those functions.
 """
-
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -132,29 +129,6 @@ def test_h12_partial_last_tile(backend, tile, head_dim):
         k, v = k[:seq_k], v[:seq_k]
         result = flashlib.flash_attention(q, k, v, backend=backend, tile=tile)
         assert_accurate(result, q, k, v)
-
-
-FORKED = """
-import os, sys
-import numpy as np
-import flashlib
-x = np.ones((3, 2, 4), np.float32)
-child = os.fork()
-right = all(
-    (flashlib.flash_attention(x, x, x, causal=True, backend=name).out == 1).all()
-    for name in flashlib.available_backends()
-)
-if child == 0:
-    os._exit(0 if right else 1)
-_, status = os.waitpid(child, 0)
-sys.exit(0 if right and os.waitstatus_to_exitcode(status) == 0 else 1)
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_h13_fork_before_the_first_kernel():
-    done = subprocess.run([sys.executable, "-c", FORKED], timeout=300)
-    assert done.returncode == 0
 
 
 @pytest.mark.parametrize("dtype", (np.float32, np.float64))

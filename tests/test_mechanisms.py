@@ -14,8 +14,10 @@ from flashlib.exercises.exercise import (
     expect,
     expect_close,
 )
-from flashlib.ledger import Claim, claims, find
+from flashlib.ledger import Claim, Finding, claims, find
+from flashlib.ledger.table import decided_table, open_list
 from flashlib.plots import svg
+from flashlib.plots.museum import kill_map
 from flashlib.widgets import MovingFigure, source
 
 
@@ -278,3 +280,37 @@ def test_a_row_knows_its_source():
     assert sources["S0"] == "CPU engine chapter"
     assert sources["S4"] == "decode kernel page"
     assert Claim("D1", "", (1,)).source == "doubt"
+
+
+def test_ledger_table_links_what_has_a_page_and_escapes_what_is_markdown():
+    row = Claim("S0-99", "One | two.", (2, 9), "reproduced", "ch02.f")
+    finding = Finding("contradicted", "a[0] is 1_000")
+    *_, line = decided_table([(row, finding)], {2: "02_page.ipynb"}).splitlines()
+    assert line == (
+        "| **S0-99** One \\| two.<br>[chapter 2](02_page.ipynb), chapter 9 "
+        "| ✗ **contradicted**<br>A\\[0] is 1\\_000. |"
+    )
+
+
+def test_open_list_has_a_line_for_each_row():
+    rows = [Claim("D1", "One.", (3, 4)), Claim("D2", "Two.", (5,))]
+    assert open_list(rows) == "- **D1** (chapter 3) One.\n- **D2** (chapter 5) Two."
+
+
+# ---- the map of the museum
+
+
+def test_kill_map_has_a_bar_for_every_catch():
+    killed = {"broken": ("published", "second"), "bent": ("first",)}
+    topics = {"first": "one", "second": "two", "published": "two"}
+    drawn = kill_map(killed, topics, {"broken": 4, "bent": 5}, "published")
+    titles = re.findall(r"<title>(.*?)</title>", drawn)
+    assert titles == [
+        "published catches broken",
+        "second catches broken",
+        "first catches bent",
+    ]
+    assert re.findall(r">(ch\. \d)<", drawn) == ["ch. 4", "ch. 5"]
+    label = re.search(r'aria-label="(.*?)"', drawn).group(1)
+    assert label.startswith("A map of 2 mutants and 3 checks.")
+    assert label.endswith("the check named published misses, 1 in all: bent.")

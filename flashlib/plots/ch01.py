@@ -19,8 +19,8 @@ from .svg import (
     text,
 )
 
-WIDTH, HEIGHT = 640, 264
-SIZE = 15
+WIDTH, HEIGHT = 640, 268
+SIZE = 17
 UNIT = 38.0
 KEY_ORIGIN = (30.0, 202.0)
 VALUE_ORIGIN = (462.0, 202.0)
@@ -40,14 +40,14 @@ def _at(origin: tuple[float, float], point: list) -> tuple[float, float]:
 
 def _axes(origin: tuple[float, float], title: str) -> list[str]:
     """Draw the two axes of a plane from 0 to 4, with its title under it."""
-    parts = [text(*_at(origin, [2.0, -1.39]), title, size=SIZE)]
+    parts = [text(*_at(origin, [2.0, -1.5]), title, size=SIZE)]
     for low, high in (([-0.3, 0], [4.2, 0]), ([0, -0.3], [0, 4.2])):
         parts.append(line(*_at(origin, low), *_at(origin, high), GRAY))
     for place in (2, 4):
         for point, dx, dy in (([place, 0], 0, 5), ([0, place], -5, 0)):
             x, y = _at(origin, point)
             parts.append(line(x, y, x + dx, y + dy, GRAY))
-            parts.append(text(x + 2.2 * dx, y + 3.6 * dy, place, size=12, fill=GRAY))
+            parts.append(text(x + 2.2 * dx, y + 3.6 * dy, place, size=14, fill=GRAY))
     return parts
 
 
@@ -77,7 +77,7 @@ def _keys(state: Mapping[str, object]) -> list[str]:
 
 def _weights(state: Mapping[str, object]) -> list[str]:
     """Draw the six weights with the scores they come from."""
-    parts = [text(BAR_LEFT + 2.5 * PITCH, BASE_Y + 52.8, "weights in %", size=SIZE)]
+    parts = [text(BAR_LEFT + 2.5 * PITCH, BASE_Y + 57, "weights in %", size=SIZE)]
     rows = zip(state["scores"], state["weights"], strict=True)
     for j, (score, weight) in enumerate(rows):
         x = BAR_LEFT + j * PITCH

@@ -13,7 +13,7 @@ LEFT, RIGHT = 20.0, 620.0
 FIRST, LAST = 2, 13  # decades: 100 B to 10 TB
 TOP, PITCH, BAR = 66.0, 48.0, 17.0
 TICKS = {3: "1 kB", 6: "1 MB", 9: "1 GB", 12: "1 TB"}
-SIZE = 15
+SIZE = 16
 
 
 def bytes_picture(state: Mapping[str, object], alt: str) -> str:
@@ -58,7 +58,7 @@ def _names(state: Mapping[str, object]) -> list[str]:
     for level, size in state["typical"].items():
         x = _x(size)
         parts.append(words_at(x, 18, level, size=SIZE, fill=GREEN, weight="bold"))
-        parts.append(words_at(x, 35, _size(size), size=13))
+        parts.append(words_at(x, 35, _size(size), size=14))
         parts.append(line(x, 40, x, 48, GREEN, 2))
     where = "caches, build machine" if state["machine"] else "build machine: not named"
     parts.append(words_at(RIGHT, base + 14, where, "end", SIZE))
@@ -66,7 +66,7 @@ def _names(state: Mapping[str, object]) -> list[str]:
         x = _x(size)
         parts.append(line(x, base - 8, x, base, INK, 2))
         parts.append(words_at(x, base + 14, level, size=SIZE, weight="bold"))
-        parts.append(words_at(x, base + 30, _size(size), size=13))
+        parts.append(words_at(x, base + 30, _size(size), size=14))
     return parts
 
 

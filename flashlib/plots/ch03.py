@@ -55,22 +55,22 @@ def _y(exponent: float) -> float:
 def _zones() -> list[str]:
     """Draw the ground, its edges, and what exp does on each stretch."""
     stretches = (
-        (LOW, EDGES[0], GRAY, "exp is 0"),
+        (LOW, EDGES[0], GRAY, "zero"),
         (EDGES[0], EDGES[1], ORANGE, "fades"),
         (EDGES[1], EDGES[2], GREEN, f"exp keeps all {BITS} bits"),
         (EDGES[2], HIGH, RED, "inf"),
     )
-    parts = [text(LEFT, 18, "where the exponents s - r of the row lie", "start", 14)]
+    parts = [text(LEFT, 18, "where the exponents s - r of the row lie", "start", 16)]
     for start, stop, color, words in stretches:
         left, right = _x(start), _x(stop)
         parts.append(rect(left, LINE_Y, right - left, 8, color))
-        parts.append(text((left + right) / 2, LINE_Y + 46, words, size=13))
+        parts.append(text((left + right) / 2, LINE_Y + 46, words, size=15))
     ground = [(edge, LINE_Y) for edge in (LOW, EDGES[0])]
     ground += [(edge, TOP_Y) for edge in EDGES[1:]]
     ground += [(edge, LINE_Y) for edge in (EDGES[2], HIGH)]
     parts.append(polyline(((_x(edge), y) for edge, y in ground), INK, 2))
     for edge, anchor in zip(EDGES, ("end", "start", "middle"), strict=True):
-        parts.append(text(_x(edge), LINE_Y + 25, f"{edge:.1f}", anchor, 13))
+        parts.append(text(_x(edge), LINE_Y + 25, f"{edge:.1f}", anchor, 15))
     return parts
 
 
@@ -82,13 +82,13 @@ def _row_on_line(state: Mapping[str, object]) -> list[str]:
     words = f"the row: {min(exponents):g} to {max(exponents):g}"
     anchor = "start" if center < 110 else "end" if center > 530 else "middle"
     edge = {"start": LEFT, "end": RIGHT, "middle": center}[anchor]
-    parts.append(text(edge, TOP_Y - 18, words, anchor, 14, weight="bold"))
+    parts.append(text(edge, TOP_Y - 18, words, anchor, 16, weight="bold"))
     return parts
 
 
 def _weights(state: Mapping[str, object]) -> list[str]:
     """Draw computed weights beside exact ones, with the terms under them."""
-    parts = [text(LEFT, 200, _verdict(state), "start", 14)]
+    parts = [text(LEFT, 200, _verdict(state), "start", 16)]
     pitch = (RIGHT - LEFT) / 6
     rows = zip(state["weights"], state["exact"], state["terms"], strict=True)
     for j, (weight, exact, term) in enumerate(rows):
@@ -101,9 +101,9 @@ def _weights(state: Mapping[str, object]) -> list[str]:
         color = RED if words == "NaN" else INK
         parts.append(rect(right, BASE_Y - tall, width, tall, BLUE))
         top = BASE_Y - max(tall, exact * BAR) - 6
-        parts.append(text(right, min(top, BASE_Y - 8), words, size=14, fill=color))
-        parts.append(text(right, BASE_Y + 18, f"key {j}", size=14))
-        parts.append(text(right, BASE_Y + 39, _term(term), size=14))
+        parts.append(text(right, min(top, BASE_Y - 8), words, size=16, fill=color))
+        parts.append(text(right, BASE_Y + 18, f"key {j}", size=16))
+        parts.append(text(right, BASE_Y + 39, _term(term), size=15))
     parts.append(line(LEFT, BASE_Y, RIGHT, BASE_Y, INK))
     return parts
 

@@ -60,12 +60,13 @@ def kill_words(
 ) -> str:
     """Say in a sentence what the map shows."""
     survivors = [name for name, checks in killed.items() if alone not in checks]
+    missed = [name for name, checks in killed.items() if not checks]
     single = [name for name, checks in killed.items() if len(checks) == 1]
     return (
-        f"A map of {len(killed)} mutants and {len(topics)} checks. Every mutant is "
-        f"caught and every check catches one. {len(single)} mutants are caught by one "
-        f"check only. The check named {alone} misses {len(survivors)} mutants: "
-        f"{', '.join(survivors)}."
+        f"A map of {len(killed)} mutants and {len(topics)} checks. Mutants that no "
+        f"check catches: {len(missed)}. Mutants that one check alone catches: "
+        f"{len(single)}. Mutants that the check named {alone} misses, "
+        f"{len(survivors)} in all: {', '.join(survivors)}."
     )
 
 

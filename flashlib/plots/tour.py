@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 from . import svg
 
-WIDTH, HEIGHT = 640, 258
+WIDTH, HEIGHT = 640, 272
 LEFT, RIGHT = 20.0, 620.0
 DECADES = 10  # from 1 B to 10 GB
 TICKS = {0: "1 B", 3: "1 kB", 6: "1 MB", 9: "1 GB"}
 # The pictures shrink to half their size on a phone, so no text is small here.
-SIZE = 17
+SIZE = 20
 
 
 def bytes_on_a_log_scale(state: Mapping[str, object], alt: str) -> str:
@@ -34,7 +34,7 @@ def bytes_on_a_log_scale(state: Mapping[str, object], alt: str) -> str:
     ]
     body = _ticks(HEIGHT - 10)
     for place, (label, key, color) in enumerate(bars):
-        body += _bar(28 + 74 * place, label, state[key], color)
+        body += _bar(28 + 78 * place, label, state[key], color)
     return svg.picture(WIDTH, HEIGHT, body, alt, state)
 
 

@@ -121,8 +121,9 @@ def scrubber_words(state: Mapping[str, object]) -> str:
     else:
         what = f"leaves m at {state['m']:g}, and nothing is rescaled"
     return (
-        f"Key {key} with score {score:g} {what}. Now l = {state['l']:.4f}, "
-        f"a = {_pair(state['acc'])} and a / l = {_pair(state['out'])}, "
+        f"Order {state['order']}: key {key} with score {score:g} {what}. "
+        f"Now l = {state['l']:.4f}, a = {_pair(state['acc'])} and "
+        f"a / l = {_pair(state['out'])}, "
         f"{state['error']:.2f} units from the float64 mean of the keys read and "
         f"{state['distance']:.3f} from the answer of the whole row."
     )

@@ -189,8 +189,14 @@ def transpose_too_large_for_the_array(b):
     return lambda: b.isa.nc_transpose(d, x)
 
 
-@case(FreeSizeError, "33 x 32", "at most 32 x 32", "vector")
-def transpose_too_large_for_the_vector_engine(b):
+@case(FreeSizeError, "32 x 33", "at most 32 x 32", "vector")
+def transpose_too_wide_for_the_vector_engine(b):
+    x, d = b.sbuf(32, 33), b.fresh("sbuf", 33, 32)
+    return lambda: b.isa.nc_transpose(d, x)
+
+
+@case(PartitionError, "33 x 32", "at most 32 x 32", "vector")
+def transpose_too_tall_for_the_vector_engine(b):
     x, d = b.sbuf(33, 32), b.fresh("sbuf", 32, 33)
     return lambda: b.isa.nc_transpose(d, x)
 
