@@ -4,6 +4,7 @@ The files of others come from .vendor/site, which tools/vendor.py fills. Without
 folder the pages keep the usual addresses of public servers.
 """
 
+import html
 import pathlib
 import re
 
@@ -19,6 +20,18 @@ CITATION_ROLE = re.compile(
 # The theme's fontawesome.js turns every <i> into <svg>, also those that widgets add
 # later; the play buttons then fail when they look for their <i> again.
 KEEP_WIDGET_ICONS = "window.FontAwesomeConfig = { observeMutations: false };"
+INDEX = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="refresh" content="0; url={first}">
+<link rel="icon" href="{icon}">
+<title>{title}</title>
+</head>
+<body><a href="{first}">{title}</a></body>
+</html>
+"""
 
 
 def use_vendored(app, config):
@@ -58,6 +71,16 @@ def drop_citation_roles(app, pagename, templatename, context, doctree):
         context["body"] = CITATION_ROLE.sub("", context["body"])
 
 
+def write_index(app, exception):
+    """Lead from index.html to the first page, with an icon so that none is asked for."""
+    if exception or app.builder.name != "html":
+        return
+    first = f"{app.config.root_doc}.html"
+    icon = f"_static/{pathlib.Path(app.config.html_favicon).name}"
+    text = INDEX.format(title=html.escape(app.config.html_title), first=first, icon=icon)
+    pathlib.Path(app.outdir, "index.html").write_text(text, encoding="utf-8")
+
+
 def setup(app):
     app.add_js_file(None, body=KEEP_WIDGET_ICONS, priority=100)
     app.add_js_file("page-fixes.js", defer="defer")
@@ -65,4 +88,5 @@ def setup(app):
     app.connect("config-inited", use_vendored, priority=300)
     app.connect("html-page-context", drop_thebe, priority=900)
     app.connect("html-page-context", drop_citation_roles, priority=900)
+    app.connect("build-finished", write_index, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

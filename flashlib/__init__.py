@@ -10,6 +10,8 @@ widgets are imported by the modules that need them, when they are asked for.
 
 from flashlib.attention import flash_attention
 from flashlib.backends import Backend, Choice, available_backends, get_backend
+from flashlib.cache import ContiguousCache, PagedCache, RingCache
+from flashlib.decode import flash_attention_decode, flash_attention_paged
 from flashlib.errors import (
     ArgumentError,
     BankError,
@@ -28,6 +30,7 @@ from flashlib.errors import (
 from flashlib.layout import merge_heads, split_heads
 from flashlib.online_softmax import AttentionOutput, merge_states
 from flashlib.reference import materialized_attention
+from flashlib.varlen import flash_attention_varlen
 
 __version__ = "0.1.0"
 
@@ -38,18 +41,24 @@ __all__ = [
     "BankError",
     "CapacityError",
     "Choice",
+    "ContiguousCache",
     "DTypeError",
     "FlashError",
     "FreeSizeError",
     "MachineError",
     "OutOfBoundsError",
+    "PagedCache",
     "PartitionError",
     "PlacementError",
     "Refused",
+    "RingCache",
     "ShapeError",
     "UninitializedError",
     "available_backends",
     "flash_attention",
+    "flash_attention_decode",
+    "flash_attention_paged",
+    "flash_attention_varlen",
     "get_backend",
     "materialized_attention",
     "merge_heads",

@@ -181,6 +181,8 @@ def attention_problem(
     full = (sizes["n_heads"], sizes["seq_q"], sizes["seq_k"])
     if scale is None:
         scale = 1 / math.sqrt(sizes["head_dim"] or 1)
+    if softcap is not None:
+        softcap = check_number("softcap", softcap, work, positive=True)
     problem = Problem(
         **sizes,
         dtype=result,
@@ -188,21 +190,20 @@ def attention_problem(
         left=left,
         right=right,
         scale=check_number("scale", scale, work, positive=False),
-        softcap=(
-            None
-            if softcap is None
-            else check_number("softcap", softcap, work, positive=True)
-        ),
+        softcap=softcap,
         mask=check_mask(mask, full),
         bias=check_bias(bias, full, work),
         sink=check_sink(sink, sizes["n_heads"], work),
     )
-    with np.errstate(over="ignore"):
-        q, k, v = (
+    return problem, _in_work_type(tensors, result, work)
+
+
+def _in_work_type(tensors: Tensors, result: np.dtype, work: np.dtype) -> Tensors:
+    with np.errstate(all="ignore"):
+        return tuple(
             tensor.astype(result, copy=False).astype(work, copy=False)
             for tensor in tensors
         )
-    return problem, (q, k, v)
 
 
 def _one_dtype(

@@ -10,10 +10,12 @@ Tensors arrive validated and in the work type of the problem, float32 or
 float64, in any memory order; results leave in the work type.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from flashlib.backends.splits import attend_in_parts
 from flashlib.errors import ArgumentError, Refused
 from flashlib.masks import attended, key_tiles
 from flashlib.online_softmax import AttentionOutput, OnlineSoftmax
@@ -96,6 +98,7 @@ class Backend:
         k_cache: np.ndarray,
         v_cache: np.ndarray,
         cache_seqlens: np.ndarray,
+        num_splits: int | None = None,
     ) -> AttentionOutput:
         """Run the newest `seq_q` tokens of every sequence over its live keys.
 
@@ -109,17 +112,93 @@ class Backend:
             ``[batch, seq_k, n_kv_heads, head_dim]`` and ``[..., head_dim_v]``.
         cache_seqlens : numpy.ndarray of int
             Live keys per sequence, ``[batch]``; later slots are not read.
+        num_splits : int, optional
+            Cut the keys into as many parts; default: the backend decides.
         """
-        batch = len(q)
-        rows = (problem.seq_q, problem.n_heads)
-        out = np.empty((batch, *rows, problem.head_dim_v), problem.work)
-        lse = np.empty((batch, *rows), problem.work)
+        result = _empty(problem, len(q))
         for b, length in enumerate(map(int, cache_seqlens)):
-            live = problem.over_keys(length)
-            out[b], lse[b] = self.prefill(
-                live, q[b], k_cache[b, :length], v_cache[b, :length]
+            k, v = k_cache[b, :length], v_cache[b, :length]
+            self._one_sequence(problem, q, k, v, b, num_splits, result)
+        return result
+
+    def paged(
+        self,
+        problem: Problem,
+        q: np.ndarray,
+        k_pages: np.ndarray,
+        v_pages: np.ndarray,
+        block_table: np.ndarray,
+        cache_seqlens: np.ndarray,
+        num_splits: int | None = None,
+    ) -> AttentionOutput:
+        """Run `decode` over pages; here they are first put together.
+
+        Parameters
+        ----------
+        problem, q, cache_seqlens, num_splits
+            As in :meth:`decode`.
+        k_pages, v_pages : numpy.ndarray
+            ``[num_blocks, block_len, n_kv_heads, head_dim]``, ``[..., head_dim_v]``.
+        block_table : numpy.ndarray of int
+            ``[batch, max_blocks]``, page numbers in the order of the tokens.
+        """
+        result = _empty(problem, len(q))
+        for b, length in enumerate(map(int, cache_seqlens)):
+            pages = block_table[b, : -(-length // k_pages.shape[1])]
+            k, v = (
+                x[pages].reshape(-1, *x.shape[2:])[:length] for x in (k_pages, v_pages)
             )
+            self._one_sequence(problem, q, k, v, b, num_splits, result)
+        return result
+
+    def varlen(
+        self,
+        problem: Problem,
+        q: np.ndarray,
+        k: np.ndarray,
+        v: np.ndarray,
+        segments: np.ndarray,
+    ) -> AttentionOutput:
+        """Run every segment of packed rows on its own; other rows are empty.
+
+        Parameters
+        ----------
+        problem : Problem
+            Of all rows together.
+        q, k, v : numpy.ndarray
+            ``[total_q, n_heads, head_dim]`` and so on.
+        segments : numpy.ndarray of int
+            ``[n, 4]``: first query, queries, first key, keys.
+        """
+        shape = (problem.seq_q, problem.n_heads)
+        out = np.zeros((*shape, problem.head_dim_v), problem.work)
+        lse = np.full(shape, -np.inf, problem.work)
+        for q_start, seq_q, k_start, seq_k in segments.tolist():
+            rows, keys = (
+                slice(q_start, q_start + seq_q),
+                slice(k_start, k_start + seq_k),
+            )
+            own = replace(problem, seq_q=seq_q, seq_k=seq_k)
+            out[rows], lse[rows] = self.prefill(own, q[rows], k[keys], v[keys])
         return AttentionOutput(out, lse)
+
+    def _one_sequence(
+        self,
+        problem: Problem,
+        q: np.ndarray,
+        k: np.ndarray,
+        v: np.ndarray,
+        b: int,
+        num_splits: int | None,
+        result: AttentionOutput,
+    ) -> None:
+        live = problem.over_keys(len(k))
+        if num_splits is None:
+            result.out[b], result.lse[b] = self.prefill(live, q[b], k, v)
+        else:
+            result.out[b], result.lse[b] = attend_in_parts(
+                live, q[b], k, v, num_splits, DEFAULT_TILE
+            )
 
     def flash(
         self, problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int
@@ -142,6 +221,15 @@ class Backend:
                     problem, h, rows, q_head[block], k_head, v_head, tile
                 )
         return AttentionOutput(out, lse)
+
+
+def _empty(problem: Problem, batch: int) -> AttentionOutput:
+    """Return unwritten arrays for the rows of `batch` sequences."""
+    shape = (batch, problem.seq_q, problem.n_heads)
+    return AttentionOutput(
+        np.empty((*shape, problem.head_dim_v), problem.work),
+        np.empty(shape, problem.work),
+    )
 
 
 def _flash_block(

@@ -1,13 +1,15 @@
-"""Run panels of keys against blocks of query rows, on all cores (chapter 9)."""
+"""Run panels of keys against blocks of query rows, on all cores (chapters 9, 14)."""
 
 import numpy as np
 
 from flashlib.backends.base import Backend, Choice
 from flashlib.backends.scalar import kernel_arrays
 from flashlib.kernels.blocked import build_blocked
+from flashlib.kernels.decode import build_decode
 from flashlib.kernels.launch import launch, panel_rows, workers
-from flashlib.online_softmax import AttentionOutput
+from flashlib.output import AttentionOutput
 from flashlib.problem import Problem
+from flashlib.validation import DEFAULT_TILE
 
 __all__ = ["BlockedBackend"]
 
@@ -38,6 +40,85 @@ class BlockedBackend(Backend):
         """Run one sequence."""
         segments = np.array([[0, problem.seq_q, 0, problem.seq_k]])
         return attend_segments(problem, q, k, v, segments, tile)
+
+    def varlen(
+        self,
+        problem: Problem,
+        q: np.ndarray,
+        k: np.ndarray,
+        v: np.ndarray,
+        segments: np.ndarray,
+    ) -> AttentionOutput:
+        """Run all segments in one kernel."""
+        out, lse = attend_segments(problem, q, k, v, segments, DEFAULT_TILE)
+        behind = int(segments[-1, :2].sum()) if len(segments) else 0
+        out[behind:], lse[behind:] = 0, -np.inf
+        return AttentionOutput(out, lse)
+
+    def decode(
+        self,
+        problem: Problem,
+        q: np.ndarray,
+        k_cache: np.ndarray,
+        v_cache: np.ndarray,
+        cache_seqlens: np.ndarray,
+        num_splits: int | None = None,
+    ) -> AttentionOutput:
+        """Run over pages, one of them per sequence."""
+        table = np.arange(len(q)).reshape(-1, 1)
+        return self.paged(
+            problem, q, k_cache, v_cache, table, cache_seqlens, num_splits
+        )
+
+    def paged(
+        self,
+        problem: Problem,
+        q: np.ndarray,
+        k_pages: np.ndarray,
+        v_pages: np.ndarray,
+        block_table: np.ndarray,
+        cache_seqlens: np.ndarray,
+        num_splits: int | None = None,
+    ) -> AttentionOutput:
+        """Run over the rows of the pages, where they lie."""
+        shape = (*q.shape[:3], problem.head_dim_v)
+        out, lse = np.empty(shape, problem.work), np.empty(shape[:3], problem.work)
+        if lse.size == 0:
+            return AttentionOutput(out, lse)
+        k_pages, v_pages = with_whole_rows(k_pages), with_whole_rows(v_pages)
+        sink = problem.sink
+        if sink is None:
+            sink = np.full(problem.n_heads, -np.inf, problem.work)
+        launch(
+            build_decode,
+            np.require(q, requirements="CAW"),
+            np.array([places(k_pages), places(v_pages)], np.int64),
+            np.require(block_table, np.int64, "CAW"),
+            k_pages.shape[1],
+            np.require(cache_seqlens, np.int64, "CAW"),
+            problem.n_kv_heads,
+            np.require(sink, requirements="CAW"),
+            problem.work.type(problem.scale),
+            problem.work.type(problem.softcap or 0),
+            *problem.reach,
+            num_splits or 0,
+            workers(),
+            out,
+            lse,
+        )
+        return AttentionOutput(out, lse)
+
+
+def with_whole_rows(pages: np.ndarray) -> np.ndarray:
+    """Return pages in which the row of a token is contiguous, a copy if need be."""
+    step = pages.strides[-1]
+    whole = step == pages.itemsize or pages.shape[-1] < 2
+    return pages if whole and pages.flags.aligned else np.array(pages, order="C")
+
+
+def places(pages: np.ndarray) -> tuple[int, ...]:
+    """Return the address of the first row, and the bytes from one to the next."""
+    return (pages.ctypes.data, *pages.strides[:3])
 
 
 def attend_segments(

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib.kernels.jit import inner
+from flashlib.kernels.microkernel import vectors_of
 from flashlib.kernels.tile_softmax import cap_scores
 
 __all__ = [
@@ -127,7 +128,7 @@ def is_visible(segment, rules, first, lane, lo, hi, at, j):
 def apply_data(segment, rules, first, s, k_first, n_keys, lanes, target):
     """Cap the scores of a tile, add the bias, and hide what the data hides."""
     if rules.softcap > 0:
-        cap_scores(s, 0, n_keys, rules.softcap, target)
+        cap_scores(s, 0, n_keys * vectors_of(target), rules.softcap, target)
     mask, bias = rules.mask, rules.bias
     hidden = s.dtype.type(-np.inf)
     if mask.size + bias.size == 0:

@@ -22,7 +22,7 @@ from numba.extending import intrinsic
 
 from flashlib.kernels.vectors import INT, Vectors, literal_target
 
-__all__ = ["accumulate_panel", "lanes_of", "rows_of", "score_panel"]
+__all__ = ["accumulate_panel", "lanes_of", "rows_of", "score_panel", "vectors_of"]
 
 
 @intrinsic
@@ -33,6 +33,18 @@ def rows_of(typingctx, target):
 
     def codegen(context, builder, signature, args):
         return context.get_constant(types.intp, rows)
+
+    return signature, codegen
+
+
+@intrinsic
+def vectors_of(typingctx, target):
+    """Return the vectors of a block, a compile-time constant."""
+    n_vectors = literal_target(target).vectors
+    signature = types.intp(target)
+
+    def codegen(context, builder, signature, args):
+        return context.get_constant(types.intp, n_vectors)
 
     return signature, codegen
 

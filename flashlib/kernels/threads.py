@@ -15,13 +15,16 @@ LINE = 64
 
 @intrinsic
 def next_job(typingctx, counter):
-    """Return ``counter[0]`` and add 1 to it, in one step that no thread can split."""
+    """Return ``counter[0]`` and add 1 to it, in one step that no thread can split.
+
+    What a thread wrote before is visible to whoever counts after it.
+    """
     signature = types.int64(counter)
 
     def codegen(context, builder, signature, args):
         place = context.make_array(counter)(context, builder, args[0]).data
         one = ir.Constant(ir.IntType(64), 1)
-        return builder.atomic_rmw("add", place, one, "monotonic")
+        return builder.atomic_rmw("add", place, one, "acq_rel")
 
     return signature, codegen
 

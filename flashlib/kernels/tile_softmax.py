@@ -87,8 +87,8 @@ def _emit_softmax(vectors: Vectors, scores, n_keys, m, l, corr) -> None:
 
 
 @intrinsic
-def cap_scores(typingctx, s, s_at, n_keys, softcap, target):
-    """Replace every score of a tile by ``softcap * tanh(s / softcap)``."""
+def cap_scores(typingctx, s, s_at, n_vectors, softcap, target):
+    """Replace every score of some vectors by ``softcap * tanh(s / softcap)``."""
     shape = literal_target(target)
     index = types.intp
     signature = types.void(s, index, index, s.dtype, target)
@@ -105,7 +105,7 @@ def cap_scores(typingctx, s, s_at, n_keys, softcap, target):
             vectors.store(capped, scores, place)
             return carried
 
-        vectors.count(builder.mul(args[2], INT(shape.vectors)), [], squeeze)
+        vectors.count(args[2], [], squeeze)
         return context.get_dummy_value()
 
     return signature, codegen

@@ -60,7 +60,7 @@ def make_scratch(q, v, tile, n_blocks, target):
 
 @inner
 def attend_tile(v, segment, rules, packs, work, first, at, k_first, tile, target):
-    """Take the block at `at`, whose first lane is `first`, past the tile at `k_first`."""
+    """Take the block at `at`, with lanes from `first` on, past one tile of keys."""
     rows, lanes = rows_of(target), lanes_of(v, target)
     head_dim = len(work.q) // len(work.m)
     n_keys = min(tile, segment.seq_k - k_first)
@@ -90,7 +90,9 @@ def attend_tile(v, segment, rules, packs, work, first, at, k_first, tile, target
     for t in range(t0, t1):
         if packs.poison[panel + t // rows]:
             s_at, acc_at = (t - t0) * lanes, at * wide
-            add_poison(v, segment, rules, work, first, at, k_first + t, s_at, acc_at, lanes)
+            add_poison(
+                v, segment, rules, work, first, at, k_first + t, s_at, acc_at, lanes
+            )
 
 
 @inner

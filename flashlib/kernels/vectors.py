@@ -170,9 +170,30 @@ class Vectors:
             phi.add_incoming(result, last)
         return finals
 
+    def across(self, combine: Callable, vector):
+        """Combine the lanes of a vector into one value, halves with halves."""
+        width = self.lanes
+        while width > 1:
+            width //= 2
+            halves = [
+                self.builder.shuffle_vector(
+                    vector,
+                    ir.Constant(vector.type, ir.Undefined),
+                    ir.Constant(
+                        ir.VectorType(INT32, width), list(range(at, at + width))
+                    ),
+                )
+                for at in (0, width)
+            ]
+            vector = combine(*halves)
+        return self.builder.extract_element(vector, INT32(0))
+
     def _call(self, name: str, *operands):
-        kind = ir.FunctionType(self.type, [self.type] * len(operands))
+        kind = operands[0].type
+        lanes = f"v{self.lanes}" if kind == self.type else ""
         function = cgutils.get_or_insert_function(
-            self.builder.module, kind, f"llvm.{name}.v{self.lanes}f{self.bits}"
+            self.builder.module,
+            ir.FunctionType(kind, [kind] * len(operands)),
+            f"llvm.{name}.{lanes}f{self.bits}",
         )
         return self.builder.call(function, operands)

@@ -8,12 +8,48 @@ import operator
 from flashlib.errors import MachineError, OutOfBoundsError, PartitionError
 
 
-def explicit_key(key: object, shape: tuple[int, ...], on_chip: bool) -> tuple:
-    """Spell an index out as one checked entry per axis."""
+def explicit_key(
+    key: object, shape: tuple[int, ...], strides: tuple[int, ...], on_chip: bool
+) -> tuple[tuple, int]:
+    """Check an index; return one entry per axis, and the bytes it skips."""
     if key.__class__ is not tuple:
         key = (key,)
-    if len(key) == len(shape) and all(map(_plain, key, shape)):
-        return key
+    if not _plain(key, shape, on_chip):
+        key = _spelled_out(key, shape, on_chip)
+    at = axis = 0
+    for item in key:
+        if item is None:
+            continue
+        first = item.start if item.__class__ is slice else item
+        if first:
+            at += first * strides[axis]
+        axis += 1
+    return key, at
+
+
+def _plain(key: tuple, shape: tuple[int, ...], on_chip: bool) -> bool:
+    """Tell whether an index needs no further check: the common case, quickly."""
+    if len(key) > len(shape):
+        return False
+    for item, size in zip(key, shape, strict=False):
+        if item.__class__ is slice:
+            start, stop = item.start, item.stop
+            if item.step is not None:
+                return False
+            if start is None and stop is None:
+                pass
+            elif start.__class__ is not int or stop.__class__ is not int:
+                return False
+            elif not 0 <= start < stop <= size:
+                return False
+        elif item.__class__ is not int or on_chip or not 0 <= item < size:
+            return False
+        on_chip = False  # only the first axis is the partition axis
+    return True
+
+
+def _spelled_out(key: tuple, shape: tuple[int, ...], on_chip: bool) -> tuple:
+    """Spell an index out as one checked entry per axis."""
     named = sum(k is not None and k is not Ellipsis for k in key)
     if named > len(shape):
         raise OutOfBoundsError(
@@ -36,16 +72,6 @@ def explicit_key(key: object, shape: tuple[int, ...], on_chip: bool) -> tuple:
         out.append(_checked(item, axis, shape[axis], on_chip and axis == 0))
         axis += 1
     return tuple(out)
-
-
-def _plain(item: object, size: int) -> bool:
-    """Tell whether an entry is a slice inside its axis that needs no more checks."""
-    if item.__class__ is not slice or item.step is not None:
-        return False
-    start, stop = item.start, item.stop
-    if start.__class__ is int and stop.__class__ is int:
-        return 0 <= start < stop <= size
-    return start is None and stop is None
 
 
 def _refuse_new_partition_axis(axis: int, on_chip: bool) -> None:

@@ -147,7 +147,7 @@ class Instruction:
         """Check memory, liveness, start partition and size of every operand."""
         tiles = {}
         for name, value in values.items():
-            if isinstance(value, Tile):
+            if value.__class__ is Tile:
                 tiles[name] = value
                 placement.check(issue, self, name, value)
             elif isinstance(value, Gather):
@@ -267,7 +267,9 @@ def _operand(name: str, tile: Tile) -> Operand:
         storage.memory,
         array.shape,
         storage.dtype,
-        array.strides[-1] == array.itemsize,
         storage.id,
-        tile.region(),
+        tile.start,
+        tile.at,
+        array.strides,
+        storage.row_bytes,
     )

@@ -146,7 +146,7 @@ def dma_transpose(
     if isinstance(src, Gather):
         return _gathered_transpose(issue, dst, src, order, skip)
     issue.nbytes = src.nbytes
-    issue.run_bytes = src.run_elements() * src.dtype.itemsize
+    issue.run_bytes = min(src.run_elements(), src.shape[-1]) * src.dtype.itemsize
 
     def transposed() -> np.ndarray:
         rules.all_written("src", src)
@@ -189,7 +189,8 @@ def _gathered_transpose(issue: Issue, dst: Tile, src: Gather, order, skip: bool)
         take = np.zeros(src.shape, bool)
         take[rows >= 0] = True
         issue.nbytes = int(take.sum()) * src.dtype.itemsize
-        issue.run_bytes = gather.run_elements(src.pattern[1:]) * src.dtype.itemsize
+        run = min(gather.run_elements(src.pattern[1:]), src.shape[-1])
+        issue.run_bytes = run * src.dtype.itemsize
         return Masked(values.transpose(order), take.transpose(order))
 
     return transposed

@@ -86,16 +86,24 @@ def nc_matmul(
     issue.rate = float(double)
 
     def product() -> np.ndarray:
-        k = stationary.partitions * double
-        left = as_float32(stationary.array).reshape(k, -1)
-        right = as_float32(moving.array).reshape(k, -1)
-        out = (left.T @ right).reshape(dst.array.shape)
+        left = _contracted(stationary, double)
+        out = left.T @ _contracted(moving, double)
+        if out.shape != dst.array.shape:
+            out = out.reshape(dst.array.shape)
         if add is False:
             return out
         old = as_float32(dst.array)
         return old + out if add is True else np.where(add, old + out, out)
 
     return product
+
+
+def _contracted(tile: Tile, double: int) -> np.ndarray:
+    """An operand as float32 ``[contraction, columns]``."""
+    array = as_float32(tile.array)
+    if array.ndim == 2 and double == 1:
+        return array
+    return array.reshape(tile.partitions * double, -1)
 
 
 def _double_row(spec: Spec, mode: str | None, stationary: Tile, moving: Tile) -> int:
@@ -164,12 +172,11 @@ def _accumulates(spec: Spec, dst: Tile, accumulate: bool | None) -> bool | np.nd
     """Decide per element: False overwrites, True adds."""
     if accumulate is False:
         return False
-    matmul = dst.matmul
-    if matmul.all():
-        return True
-    complete = dst.storage.complete
+    matmul, complete = dst.matmul, dst.storage.complete
     if accumulate is None and not complete and not dst.mark.any():
         return False
+    if matmul.all():
+        return True
     written = np.True_ if complete else dst.mark
     if accumulate and not np.all(written):
         raise UninitializedError(
@@ -226,7 +233,8 @@ def nc_transpose(issue: Issue, dst: Tile, data: Tile):
     most = issue.spec.partitions if tensor else issue.spec.vector_transpose_max
     p, f = data.partitions, data.free_size
     if max(p, f) > most:
-        raise FreeSizeError(
+        error = PartitionError if p > most else FreeSizeError
+        raise error(
             f"data is {p} x {f}; expected at most {most} x {most}; the {issue.engine} "
             "engine transposes no more at once; transpose it in blocks"
         )

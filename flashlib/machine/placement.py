@@ -27,19 +27,16 @@ def check(issue, declared, name: str, tile: Tile) -> None:
             f"{name} repeats elements; expected each element once; a write has one "
             "place per element; write to the tensor itself"
         )
-    if declared.lanes:
-        _check_lanes(issue, name, tile)
-
-
-def _check_lanes(issue, name: str, tile: Tile) -> None:
-    if issue.engine == "gpsimd" and tile.storage.memory == "psum":
+    if not declared.lanes:
+        return
+    if memory == "psum" and issue.engine == "gpsimd":
         raise PlacementError(
             f"{name} is in psum; expected sbuf; the gpsimd engine has no port to psum; "
             "use another engine or copy with tensor_copy first"
         )
     if tile.start:
         rules.start_partition(name, tile)
-    if tile.free_size > issue.spec.psum_elements_max or tile.ndim > 5:
+    if tile.free_size > issue.spec.psum_elements_max or tile.array.ndim > 5:
         rules.free_size(name, tile, issue.spec)
 
 

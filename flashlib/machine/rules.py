@@ -176,9 +176,12 @@ def one_bank(name: str, tile: Tile, spec: Spec) -> None:
     """What the tensor engine writes at once lies in one accumulation bank."""
     if tile.storage.row_bytes <= spec.psum_bank_bytes:
         return
-    _, _, lo, hi = tile.region()
-    first = (tile.storage.offset + lo) // spec.psum_bank_bytes
-    last = (tile.storage.offset + hi - 1) // spec.psum_bank_bytes
+    steps = zip(tile.shape[1:], tile.array.strides[1:], strict=True)
+    reach = [(n - 1) * step for n, step in steps]
+    lo = tile.storage.offset + tile.at - tile.start * tile.storage.row_bytes
+    hi = lo + sum(max(0, r) for r in reach) + tile.dtype.itemsize
+    first = (lo + sum(min(0, r) for r in reach)) // spec.psum_bank_bytes
+    last = (hi - 1) // spec.psum_bank_bytes
     if first != last:
         raise BankError(
             f"{name} lies in banks {first} to {last}; expected one bank; a bank is "

@@ -135,26 +135,17 @@ class Tile:
     # -- views ----------------------------------------------------------------
 
     def __getitem__(self, key: object) -> "Tile":
-        array, start = self.array, self.start
-        key = explicit_key(key, array.shape, start is not None)
-        at, axis = self.at, 0
-        for item in key:
-            if item is None:
-                continue
-            first = item.start if item.__class__ is slice else item
-            if first:
-                at += first * array.strides[axis]
-            axis += 1
+        array, start, mark, matmul = self.array, self.start, self.mark, self.matmul
+        key, at = explicit_key(key, array.shape, array.strides, start is not None)
         if start is not None:
             start += key[0].start or 0
-        mark, matmul = self.mark, self.matmul
         return Tile(
             self.storage,
             array[key],
             None if mark is None else mark[key],
             None if matmul is None else matmul[key],
             start,
-            at,
+            self.at + at,
             self.base,
             self.broadcast,
         )
@@ -257,24 +248,6 @@ class Tile:
             self.base,
             self.broadcast,
         )
-
-    def region(self) -> tuple[int, int, int, int]:
-        """Partitions ``[p0, p1)`` and bytes ``[lo, hi)`` inside each, bounding."""
-        array, start = self.array, self.start
-        shape, strides = array.shape, array.strides
-        if start is None:
-            p0 = p1 = free = 0
-            lo = hi = self.at
-        else:
-            p0, p1, free = start, start + shape[0], 1
-            lo = hi = self.at - start * self.storage.row_bytes
-        for axis in range(free, len(shape)):
-            reach = (shape[axis] - 1) * strides[axis]
-            if reach > 0:
-                hi += reach
-            else:
-                lo += reach
-        return p0, p1, lo, hi + array.itemsize
 
     def run_elements(self) -> int:
         """Elements that lie back to back, inside one partition when on chip."""

@@ -54,20 +54,21 @@ class Timeline:
     def total(self) -> float:
         return max((e.end for e in self.events), default=0.0)
 
-    def busy(self) -> dict[str, float]:
+    def busy(self, *steps: str) -> dict[str, float]:
         """Nanoseconds in which each engine works, waiting not counted.
 
-        The DMA figure is the time of all its engines together, at their best rate
-        for the runs of each transfer.
+        With names of steps, only those count. The DMA figure is the sum over
+        transfers of their bytes' time, without the latency that overlaps.
         """
         out = dict.fromkeys(ENGINES, 0.0)
         for e in self.events:
-            out[e.engine] += e.busy
+            if not steps or e.step in steps:
+                out[e.engine] += e.busy
         return out
 
-    def bound_by(self) -> str:
+    def bound_by(self, *steps: str) -> str:
         """Name the engine that works longest."""
-        busy = self.busy()
+        busy = self.busy(*steps)
         return max(busy, key=busy.__getitem__)
 
 

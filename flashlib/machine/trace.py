@@ -26,16 +26,37 @@ MOVES = frozenset({"dma_copy", "dma_transpose"})
 class Operand(NamedTuple):
     """What one record remembers of a tile: enough for cost and dependency.
 
-    ``region`` is ``(p0, p1, lo, hi)``: partitions and bytes inside each.
+    ``storage`` is the number of the tensor; ``start`` the first partition (None in
+    HBM), ``at`` the bytes to the first element, ``row_bytes`` those of a partition.
     """
 
     name: str
     memory: str
     shape: tuple[int, ...]
     dtype: np.dtype
-    unit_step: bool
     storage: int
-    region: tuple[int, int, int, int]
+    start: int | None
+    at: int
+    strides: tuple[int, ...]
+    row_bytes: int
+
+    @property
+    def unit_step(self) -> bool:
+        """True when the innermost elements lie back to back."""
+        return self.strides[-1] == self.dtype.itemsize
+
+    @property
+    def region(self) -> tuple[int, int, int, int]:
+        """Partitions ``[p0, p1)`` and bytes ``[lo, hi)`` inside each, bounding."""
+        p0 = p1 = free = 0
+        lo = hi = self.at
+        if self.start is not None:
+            p0, p1, free = self.start, self.start + self.shape[0], 1
+            lo = hi = self.at - self.start * self.row_bytes
+        for n, step in zip(self.shape[free:], self.strides[free:], strict=True):
+            lo += min(0, (n - 1) * step)
+            hi += max(0, (n - 1) * step)
+        return p0, p1, lo, hi + self.dtype.itemsize
 
     @property
     def n(self) -> int:

@@ -168,7 +168,11 @@ def load_queries(m: Machine, q_hbm: Tile, scale: float, s: Sizes) -> Tile:
     with m.step("q_load"):
         split = q_hbm.reshape(s.seq_q, s.n_kv_heads, s.group, s.head_dim)
         raw = m.sbuf.alloc((s.head_dim, s.columns), q_hbm.dtype)
-        m.isa.dma_copy(raw, split.permute((3, 1, 2, 0)))
+        if m.spec.generation < 3:
+            m.isa.dma_copy(raw, split.permute((3, 1, 2, 0)))
+        else:
+            shape = (s.head_dim, s.n_kv_heads, s.group, s.seq_q)
+            m.isa.dma_transpose(raw.reshape(shape), split)
         scaled = m.sbuf.alloc(raw.shape, q_hbm.dtype)
         return m.isa.activation(scaled, "copy", raw, scale=scale)
 
