@@ -31,7 +31,7 @@ book: $(READY) ## run every notebook once and build the pages (prints where they
 test: $(READY) lint ## style, every notebook, every test
 	@$(PY) tools/execute.py
 	@$(PY) tools/check_prose.py
-	@$(PY) -m pytest -n auto
+	@OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n auto
 
 lint: $(READY) ## style of code and notebooks
 	@$(PY) -m ruff check .

@@ -1,8 +1,8 @@
 """State problems of many sequences: decode, pages, packed rows (chapter 14).
 
 Each function validates one call in full, before anything is computed, and
-returns what a backend needs: the :class:`Problem` of one sequence, the tensors
-in the work type, and lengths, tables and bounds as int64.
+returns what a backend needs: the :class:`~flashlib.problem.Problem` of one
+sequence, the tensors in the work type, and lengths, tables and bounds as int64.
 """
 
 from typing import NamedTuple

@@ -1,8 +1,8 @@
 """Say who attends to whom, as bounds where possible, else as data (chapter 6).
 
 The predicates return small boolean matrices, ``[seq_q, seq_k]``, True =
-attend, to print, to draw and to pass as `mask`. A :class:`Problem` needs none
-of them for its band: :meth:`Problem.kv_range` gives bounds, and
+attend, to print, to draw and to pass as `mask`. A problem needs none of them
+for its band: :meth:`~flashlib.problem.Problem.kv_range` gives bounds, and
 :func:`attended` builds data only for the cells of one block, and only if some
 cell of it is hidden.
 """

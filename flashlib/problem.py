@@ -86,7 +86,7 @@ class Problem:
 
     @property
     def offset(self) -> int:
-        """Position of row 0: the last query sits at the last key."""
+        """Position of row 0, so that the last query sits at the last key."""
         return self.seq_k - self.seq_q
 
     @property

@@ -45,7 +45,7 @@ from flashlib.kernels.panels import (
     pack_tiles,
     round_up,
 )
-from flashlib.kernels.threads import next_job
+from flashlib.kernels.threads import counters, next_job
 from flashlib.kernels.tile_softmax import divide_rows
 from flashlib.kernels.tile_step import Scratch, attend_tile, make_scratch
 
@@ -131,15 +131,15 @@ def build_blocked(decorate, target, stamp):
         n_panels = panel_start[-1]
         k_panels, v_panels, poison = allocate_panels(k, v, n_panels, rows)
         jobs = list_jobs(segments, n_blocks * lanes, q.shape[1] // k.shape[1])
-        counters = np.zeros((2, 8), np.int64)
+        to_pack, to_run = counters(1), counters(1)
         for _ in prange(n_workers):
             packs = Packs(k_panels, v_panels, poison, n_panels)
-            pack_tiles(k, v, segments, tiles, tile, packs, counters[0], rows)
+            pack_tiles(k, v, segments, tiles, tile, packs, to_pack, rows)
         for _ in prange(n_workers):
             packs = Packs(k_panels, v_panels, poison, n_panels)
             rules = Rules(mask, bias, sink, scale, softcap, left, right)
             run_jobs(
-                q, v, segments, panel_start, rules, packs, jobs, counters[1], tile,
+                q, v, segments, panel_start, rules, packs, jobs, to_run, tile,
                 n_blocks, out, lse, target,
             )  # fmt: skip
         return stamp

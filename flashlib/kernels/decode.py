@@ -19,7 +19,8 @@ lengths        int64, ``[batch]``, live keys, the new ones included
 n_kv_heads     KV heads
 head_dim_v     width of a value
 sink           ``[n_heads]``, -inf for none
-scale, softcap floats, 0 for no cap
+scale          float
+softcap        float, 0 for no cap
 left, right    reach of the band around the position of a row
 num_splits     parts of every sequence, 0 for as many as its length asks for
 n_workers      threads
@@ -35,7 +36,7 @@ from numba import prange
 
 from flashlib.kernels.jit import inner
 from flashlib.kernels.rows import add_rows, dot_rows, softmax_row, vector_lanes
-from flashlib.kernels.threads import aligned, next_job
+from flashlib.kernels.threads import aligned, counters, next_job
 from flashlib.kernels.tile_softmax import cap_scores
 
 __all__ = ["build_decode"]
@@ -316,8 +317,7 @@ def build_decode(decorate, target, stamp):
         states = len(parts) * n_kv_heads * (q.shape[1] * (q.shape[2] // n_kv_heads))
         m, l = np.empty(states, q.dtype), np.empty(states, q.dtype)
         acc = np.empty(states * head_dim_v, q.dtype)
-        counter = np.zeros(1, np.int64)
-        finished = np.zeros(len(q) * n_kv_heads, np.int64)
+        counter, finished = counters(1), counters(len(q) * n_kv_heads)
         for _ in prange(n_workers):
             run_parts(
                 q, Cache(places, table, block_len), Rules(scale, softcap, left, right),

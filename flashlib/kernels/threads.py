@@ -7,7 +7,7 @@ from numba.extending import intrinsic
 
 from flashlib.kernels.jit import inner
 
-__all__ = ["aligned", "next_job"]
+__all__ = ["aligned", "counters", "next_job"]
 
 # Bytes of a cache line, and of the widest vector register.
 LINE = 64
@@ -39,3 +39,16 @@ def aligned(size, like):
     buffer = np.empty(size + slack, like.dtype)
     start = (-buffer.ctypes.data % LINE) // like.itemsize
     return buffer[start : start + size]
+
+
+@inner
+def counters(n):
+    """Return `n` counters at 0.
+
+    subtle: written as ``np.zeros`` inside a parallel kernel, Numba would start
+    all threads to do it.
+    """
+    zeros = np.empty(n, np.int64)
+    for i in range(n):
+        zeros[i] = 0
+    return zeros

@@ -15,23 +15,23 @@ class Masked(NamedTuple):
     where: np.ndarray
 
 
-def rounded_results(results: dict, values: dict) -> list[tuple]:
-    """Round every result to the type and shape of its destination."""
-    out = []
-    for name, result in results.items():
-        tile: Tile = values[name]
-        where = None
-        if isinstance(result, Masked):
-            result, where = result
-            where = np.reshape(where, tile.array.shape)
-        result = rounded(np.asarray(result), tile.storage.dtype)
-        if result.shape != tile.array.shape:
-            result = result.reshape(tile.array.shape)
-        out.append((tile, result, where))
-    return out
+def fitted(tile: Tile, result: np.ndarray | Masked) -> tuple:
+    """Round a result to the type and shape of its destination.
+
+    Returns the tile, the values and where to write them (None for everywhere).
+    """
+    where = None
+    if result.__class__ is Masked:
+        result, where = result
+        where = np.reshape(where, tile.array.shape)
+    result = rounded(np.asarray(result), tile.storage.dtype)
+    if result.shape != tile.array.shape:
+        result = result.reshape(tile.array.shape)
+    return tile, result, where
 
 
 def write(tile: Tile, result: np.ndarray, where: object, matmul: bool) -> None:
+    """Store fitted values and mark them as written."""
     storage = tile.storage
     if where is None:
         tile.array[...] = result

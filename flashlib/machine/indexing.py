@@ -8,44 +8,55 @@ import operator
 from flashlib.errors import MachineError, OutOfBoundsError, PartitionError
 
 
+def plain_index(
+    key: tuple,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    start: int | None,
+    at: int,
+) -> tuple[int | None, int] | None:
+    """Resolve the common case in one pass: slices and integers inside their axes.
+
+    Returns the first partition and first byte of the window, or None for an index
+    that needs :func:`explicit_key`, be it legal or not.
+    """
+    partition = start is not None
+    if len(key) > len(shape):
+        return None
+    for item, size, step in zip(key, shape, strides, strict=False):
+        if item.__class__ is slice:
+            first, stop = item.start, item.stop
+            if item.step is not None:
+                return None
+            if first.__class__ is int and stop.__class__ is int:
+                if not 0 <= first < stop <= size:
+                    return None
+                at += first * step
+                if partition:
+                    start += first
+            elif first is not None or stop is not None:
+                return None
+        elif partition or item.__class__ is not int or not 0 <= item < size:
+            return None
+        else:
+            at += item * step
+        partition = False
+    return start, at
+
+
 def explicit_key(
-    key: object, shape: tuple[int, ...], strides: tuple[int, ...], on_chip: bool
+    key: tuple, shape: tuple[int, ...], strides: tuple[int, ...], on_chip: bool
 ) -> tuple[tuple, int]:
     """Check an index; return one entry per axis, and the bytes it skips."""
-    if key.__class__ is not tuple:
-        key = (key,)
-    if not _plain(key, shape, on_chip):
-        key = _spelled_out(key, shape, on_chip)
+    key = _spelled_out(key, shape, on_chip)
     at = axis = 0
     for item in key:
         if item is None:
             continue
         first = item.start if item.__class__ is slice else item
-        if first:
-            at += first * strides[axis]
+        at += (first or 0) * strides[axis]
         axis += 1
     return key, at
-
-
-def _plain(key: tuple, shape: tuple[int, ...], on_chip: bool) -> bool:
-    """Tell whether an index needs no further check: the common case, quickly."""
-    if len(key) > len(shape):
-        return False
-    for item, size in zip(key, shape, strict=False):
-        if item.__class__ is slice:
-            start, stop = item.start, item.stop
-            if item.step is not None:
-                return False
-            if start is None and stop is None:
-                pass
-            elif start.__class__ is not int or stop.__class__ is not int:
-                return False
-            elif not 0 <= start < stop <= size:
-                return False
-        elif item.__class__ is not int or on_chip or not 0 <= item < size:
-            return False
-        on_chip = False  # only the first axis is the partition axis
-    return True
 
 
 def _spelled_out(key: tuple, shape: tuple[int, ...], on_chip: bool) -> tuple:

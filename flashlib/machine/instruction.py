@@ -20,7 +20,7 @@ from flashlib.machine.commit import Masked
 from flashlib.machine.pattern import Gather
 from flashlib.machine.spec import Spec
 from flashlib.machine.tile import ON_CHIP, Tile
-from flashlib.machine.trace import Operand, Record
+from flashlib.machine.trace import Record
 
 __all__ = [
     "HBM_OR_SBUF",
@@ -53,16 +53,15 @@ class Cost(NamedTuple):
 class Issue:
     """One execution in flight: what the body may ask and fill in."""
 
-    __slots__ = ("engine", "machine", "nbytes", "rate", "run_bytes", "spec", "sync")
+    nbytes: int | None = None
+    run_bytes = 0
+    rate = 1.0
+    sync: int | None = None
 
     def __init__(self, machine, engine: str):
         self.machine = machine
         self.spec: Spec = machine.spec
         self.engine = engine
-        self.nbytes: int | None = None
-        self.run_bytes = 0
-        self.rate = 1.0
-        self.sync: int | None = None
 
 
 @dataclass(frozen=True)
@@ -98,9 +97,10 @@ class Instruction:
                 if not tile.storage.complete and name not in self.unchecked:
                     rules.all_written(name, tile)
             results = meaning()
-            if not isinstance(results, dict):
-                results = {self.writes[0]: results}
-            written = commit.rounded_results(results, values)
+            if results.__class__ is not dict:
+                written = (commit.fitted(values[self.writes[0]], results),)
+            else:
+                written = [commit.fitted(values[k], r) for k, r in results.items()]
         for tile, result, mask in written:
             commit.write(tile, result, mask, self.name == "nc_matmul")
         machine.trace.records.append(self._record(issue, values, tiles, where))
@@ -113,17 +113,15 @@ class Instruction:
             engine = kwargs.pop("engine")
         names = self.names
         values = dict(zip(names, args, strict=False))
-        taken = 0
-        for name in names[len(args) :]:
-            if name in kwargs:
-                values[name] = kwargs[name]
-                taken += 1
-            elif name in self.defaults:
-                values[name] = self.defaults[name]
-            else:
-                self._complain(args, kwargs)
-        if taken != len(kwargs) or len(args) > len(names):
+        values.update(kwargs)
+        if len(values) < len(names):
+            values = {**self.defaults, **values}
+        if len(values) != len(names) or len(args) + len(kwargs) > len(values):
             self._complain(args, kwargs)
+        if tuple(values) != names:
+            values = {name: values[name] for name in names if name in values}
+            if len(values) != len(names):
+                self._complain(args, kwargs)
         return values, engine
 
     def _complain(self, args: tuple, kwargs: dict) -> None:
@@ -149,15 +147,15 @@ class Instruction:
         for name, value in values.items():
             if value.__class__ is Tile:
                 tiles[name] = value
-                placement.check(issue, self, name, value)
-            elif isinstance(value, Gather):
-                placement.check(issue, self, name, value.base)
+            elif value.__class__ is Gather:
                 tiles[name] = value.base
-                for key in ("vector", "scalar"):
-                    if isinstance(getattr(value, key), Tile):
-                        tiles[f"{key}_offset"] = getattr(value, key)
+                for key, index in (("vector", value.vector), ("scalar", value.scalar)):
+                    if isinstance(index, Tile):
+                        tiles[f"{key}_offset"] = index
             elif name in self.memory and not self._left_out(name, value):
                 self._not_a_tile(name, value)
+        for name, tile in tiles.items():
+            placement.check(issue, self, name, tile)
         return tiles
 
     def _left_out(self, name: str, value: object) -> bool:
@@ -173,14 +171,16 @@ class Instruction:
         self, issue: Issue, values: dict, tiles: dict[str, Tile], where: tuple
     ) -> Record:
         reads, writes = [], []
-        trace = issue.machine.trace
         for name, tile in tiles.items():
-            (writes if name in self.writes else reads).append(_operand(name, tile))
-            if tile.storage.predecessors:
-                trace.reuse[tile.storage.id] = tile.storage.predecessors
+            array = tile.array
+            fields = (
+                name, tile.storage, array.shape, array.strides, tile.start, tile.at
+            )  # fmt: skip
+            (writes if name in self.writes else reads).append(fields)
         nbytes = issue.nbytes
         if nbytes is None:
             nbytes = values[self.writes[0]].nbytes
+        trace = issue.machine.trace
         return Record(
             len(trace.records),
             self.name,
@@ -188,13 +188,11 @@ class Instruction:
             trace.step,
             nbytes,
             issue.run_bytes,
-            reads[0].memory if reads else None,
-            writes[0].memory if writes else None,
-            tuple(reads),
-            tuple(writes),
             issue.rate,
             issue.sync,
             where,
+            tuple(reads),
+            tuple(writes),
         )
 
 
@@ -258,18 +256,3 @@ def instruction(
         return declared
 
     return declare
-
-
-def _operand(name: str, tile: Tile) -> Operand:
-    array, storage = tile.array, tile.storage
-    return Operand(
-        name,
-        storage.memory,
-        array.shape,
-        storage.dtype,
-        storage.id,
-        tile.start,
-        tile.at,
-        array.strides,
-        storage.row_bytes,
-    )

@@ -6,6 +6,7 @@ from flashlib.machine import rules
 from flashlib.machine.dtypes import FLOATS, INTEGERS, as_float32
 from flashlib.machine.instruction import Cost, Issue, Masked, instruction
 from flashlib.machine.isa_vector import at_least_64
+from flashlib.machine.spec import MIN_CYCLES
 from flashlib.machine.tile import ON_CHIP, Tile
 from flashlib.machine.trace import Record
 
@@ -37,7 +38,9 @@ def tensor_copy(issue: Issue, dst: Tile, src: Tile):
     memory={"src": ON_CHIP, "predicate": ON_CHIP},
     cost=Cost(
         "max(64, N) with one input in psum; else max(64, 2N)",
-        lambda r: max(64, r.n if "psum" in {o.memory for o in r.reads} else 2 * r.n),
+        lambda r: max(
+            MIN_CYCLES, r.n if "psum" in {o.memory for o in r.reads} else 2 * r.n
+        ),
     ),
     limits=(
         "src, predicate: not both in psum; equal partitions and elements",
@@ -63,7 +66,7 @@ def tensor_copy_predicated(issue: Issue, dst: Tile, src: Tile, predicate: Tile):
 
 def _memset_cycles(r: Record) -> float:
     halves = r.rate == 2 and r.writes[0].dtype in (BFLOAT16, FLOAT16)
-    return r.n / 2 if halves else max(64, r.n)
+    return r.n / 2 if halves else max(MIN_CYCLES, r.n)
 
 
 @instruction(

@@ -12,6 +12,7 @@ from flashlib.machine.dtypes import FLOATS, as_float32
 from flashlib.machine.instruction import Cost, Issue, instruction
 from flashlib.machine.isa_vector import bits
 from flashlib.machine.operators import ARITHMETIC, BITWISE, REDUCTIONS, apply, named
+from flashlib.machine.spec import MIN_CYCLES
 from flashlib.machine.tile import ON_CHIP, Tile
 from flashlib.machine.trace import Record
 
@@ -85,7 +86,7 @@ def tensor_reduce(
 
 
 def _reduce_extra(r: Record) -> float:
-    return max(64, r.n) + 64
+    return max(MIN_CYCLES, r.n) + MIN_CYCLES
 
 
 def result_column(reduce_res: object, data: Tile) -> None:

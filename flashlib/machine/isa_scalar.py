@@ -12,6 +12,7 @@ from flashlib.machine.dtypes import as_float32
 from flashlib.machine.instruction import Cost, Issue, instruction
 from flashlib.machine.isa_reduce import result_column
 from flashlib.machine.operators import FUNCTIONS, named
+from flashlib.machine.spec import MIN_CYCLES
 from flashlib.machine.tile import ON_CHIP, Tile
 from flashlib.machine.trace import Record
 
@@ -25,8 +26,8 @@ _LIMITS = (
 
 
 def _activation_cycles(r: Record) -> float:
-    read_out = 64 if len(r.writes) > 1 else 0
-    return max(64, r.n) + read_out
+    read_out = MIN_CYCLES if len(r.writes) > 1 else 0
+    return max(MIN_CYCLES, r.n) + read_out
 
 
 def _affine(issue: Issue, dst: Tile, op: str, data: Tile, bias, scale):

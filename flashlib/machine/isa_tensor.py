@@ -16,7 +16,7 @@ from flashlib.errors import (
 from flashlib.machine import rules
 from flashlib.machine.dtypes import FLOATS, as_float32
 from flashlib.machine.instruction import PSUM, SBUF, Cost, Issue, instruction
-from flashlib.machine.spec import Spec
+from flashlib.machine.spec import MIN_CYCLES, Spec
 from flashlib.machine.tile import ON_CHIP, Tile
 from flashlib.machine.trace import Record
 
@@ -28,7 +28,7 @@ _LEGAL_TYPES: set[tuple] = set()
 def _matmul_cycles(r: Record) -> float:
     stationary, moving = r.reads
     wide = 2 if stationary.shape[1:-1] == (2,) and r.rate == 2 else 1
-    cycles = max(min(64, stationary.n // wide), moving.n // wide)
+    cycles = max(min(MIN_CYCLES, stationary.n // wide), moving.n // wide)
     return cycles * (4 if moving.dtype == FLOAT32 else 1)
 
 
@@ -173,10 +173,11 @@ def _accumulates(spec: Spec, dst: Tile, accumulate: bool | None) -> bool | np.nd
     if accumulate is False:
         return False
     matmul, complete = dst.matmul, dst.storage.complete
-    if accumulate is None and not complete and not dst.mark.any():
-        return False
-    if matmul.all():
+    products = np.count_nonzero(matmul)
+    if products == matmul.size:
         return True
+    if accumulate is None and not complete and not np.count_nonzero(dst.mark):
+        return False
     written = np.True_ if complete else dst.mark
     if accumulate and not np.all(written):
         raise UninitializedError(
@@ -195,8 +196,8 @@ def _accumulates(spec: Spec, dst: Tile, accumulate: bool | None) -> bool | np.nd
 def _transpose_cycles(r: Record) -> float:
     data = r.reads[0]
     if r.engine == "tensor":
-        return max(data.shape[0], min(64, data.n))
-    return max(64, data.n)
+        return max(data.shape[0], min(MIN_CYCLES, data.n))
+    return max(MIN_CYCLES, data.n)
 
 
 def _transpose_engine(values: dict) -> str:

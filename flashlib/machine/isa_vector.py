@@ -17,6 +17,7 @@ from flashlib.machine.operators import (
     apply,
     named,
 )
+from flashlib.machine.spec import MIN_CYCLES
 from flashlib.machine.tile import ON_CHIP, Tile
 from flashlib.machine.trace import Record
 
@@ -27,7 +28,7 @@ WIDE_INTEGERS = (INT32, UINT32)
 
 def at_least_64(r: Record) -> float:
     """The plain formula: one element per cycle and lane, 64 cycles at least."""
-    return max(64, r.n)
+    return max(MIN_CYCLES, r.n)
 
 
 def _tensor_tensor_cycles(r: Record) -> float:
@@ -37,8 +38,8 @@ def _tensor_tensor_cycles(r: Record) -> float:
         o.unit_step for o in operands
     )
     if (a.memory == "psum") != (b.memory == "psum") or quick:
-        return max(64, r.n)
-    return max(64, 2 * r.n)
+        return max(MIN_CYCLES, r.n)
+    return max(MIN_CYCLES, 2 * r.n)
 
 
 def _integer_engine(values: dict) -> str:
@@ -251,7 +252,7 @@ def scalar_tensor_tensor(
 @instruction(
     engines=("vector",),
     memory={"data": ON_CHIP},
-    cost=Cost("max(64, 8N)", lambda r: max(64, 8 * r.n)),
+    cost=Cost("max(64, 8N)", lambda r: max(MIN_CYCLES, 8 * r.n)),
 )
 def reciprocal(issue: Issue, dst: Tile, data: Tile):
     """Divide 1 by each element: ``dst = 1 / data``."""

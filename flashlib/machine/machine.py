@@ -6,6 +6,7 @@ returns dst and leaves one record in ``machine.trace``.
 
 import functools
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -34,26 +35,48 @@ class Isa:
     its operands. :func:`flashlib.machine.isa_reference` lists all.
     """
 
-    def __init__(self, machine: "Machine"):
+    def __init__(self, core: "Core"):
         for name, declared in REGISTRY.items():
-            setattr(self, name, _bound(machine, declared))
+            setattr(self, name, _bound(core, declared))
 
     def __dir__(self) -> list[str]:
         return list(REGISTRY)
 
 
-def _bound(machine: "Machine", declared: Instruction):
-    """Bind a declaration to a machine under its own name and signature."""
+def _bound(core: "Core", declared: Instruction) -> Callable:
+    """Bind a declaration to a core under its own name and signature."""
     run = declared.run
 
     @functools.wraps(declared.body)
     def call(*args, **kwargs):
         caller = sys._getframe(1)
         where = (caller.f_code.co_filename, caller.f_lineno)
-        return run(machine, args, kwargs, where)
+        return run(core, args, kwargs, where)
 
     call.__signature__ = declared.signature
     return call
+
+
+class Core:
+    """The state of one core: what instructions read and change.
+
+    Kept apart from :class:`Machine` so that nothing refers back to it: memory is
+    given back as soon as a machine goes out of use.
+    """
+
+    def __init__(self, spec: Spec, hbm: Hbm | None, number: int):
+        self.spec = spec
+        self.core = number
+        self.hbm = Hbm(spec) if hbm is None else hbm
+        self.sbuf = Sbuf(spec)
+        self.psum = Psum(spec)
+        self.memories = {"hbm": self.hbm, "sbuf": self.sbuf, "psum": self.psum}
+        self.trace = Trace(spec, number)
+        #: The pair this core belongs to, if any.
+        self.pair = None
+        #: Running sums of the scalar engine, one per lane, and which were reset.
+        self.sum_registers = np.zeros(spec.partitions, np.float32)
+        self.sums_known = np.zeros(spec.partitions, bool)
 
 
 class Machine:
@@ -69,6 +92,8 @@ class Machine:
     hbm, sbuf, psum : memories with ``put`` and ``alloc``
     isa : Isa
     trace : Trace
+    core : int
+        Number of the core in its pair; 0 when alone.
 
     Examples
     --------
@@ -80,18 +105,12 @@ class Machine:
     """
 
     def __init__(self, spec: Spec = NC_V3, *, hbm: Hbm | None = None, core: int = 0):
+        self.state = Core(spec, hbm, core)
         self.spec = spec
         self.core = core
-        self.hbm = Hbm(spec) if hbm is None else hbm
-        self.sbuf = Sbuf(spec)
-        self.psum = Psum(spec)
-        self.memories = {"hbm": self.hbm, "sbuf": self.sbuf, "psum": self.psum}
-        self.trace = Trace(spec, core)
-        self.pair = None
-        #: Running sums of the scalar engine, one per lane, and which were reset.
-        self.sum_registers = np.zeros(spec.partitions, np.float32)
-        self.sums_known = np.zeros(spec.partitions, bool)
-        self.isa = Isa(self)
+        self.hbm, self.sbuf, self.psum = self.state.memories.values()
+        self.trace = self.state.trace
+        self.isa = Isa(self.state)
 
     def __repr__(self) -> str:
         return (

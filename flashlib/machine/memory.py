@@ -19,7 +19,6 @@ from flashlib.errors import (
     CapacityError,
     FreeSizeError,
     PartitionError,
-    PlacementError,
 )
 from flashlib.machine.dtypes import as_dtype
 from flashlib.machine.spec import Spec
@@ -89,16 +88,6 @@ class Memory:
             )
         return shape
 
-    def release(self, storage: Storage) -> None:
-        """Free one tensor."""
-        if not storage.live:
-            raise PlacementError(
-                f"tensor in {self.name} has been freed already; expected a live "
-                "tensor; free it once, or leave it to the scope"
-            )
-        storage.live = False
-        self._forget(storage)
-
     @contextmanager
     def scope(self) -> Iterator["Memory"]:
         """Free on exit whatever was allocated inside and is still alive."""
@@ -108,7 +97,7 @@ class Memory:
         finally:
             for storage in reversed(self._scopes.pop()):
                 if storage.live:
-                    self.release(storage)
+                    storage.free()
 
     def alloc(self, shape: Sequence[int], dtype: object = np.float32) -> Tile:
         """Return a fresh, unwritten tensor."""
@@ -138,7 +127,8 @@ class Hbm(Memory):
     def _keep(self, storage: Storage) -> None:
         self.used += storage.row_bytes
 
-    def _forget(self, storage: Storage) -> None:
+    def forget(self, storage: Storage) -> None:
+        """Take the room of a freed tensor back."""
         self.used -= storage.row_bytes
 
 
@@ -186,7 +176,8 @@ class Sbuf(Memory):
         self._stack.append(storage)
         self.peak = max(self.peak, end)
 
-    def _forget(self, storage: Storage) -> None:
+    def forget(self, storage: Storage) -> None:
+        """Take the room of a freed tensor back."""
         while self._stack and not self._stack[-1].live:
             self._graves.append(self._stack.pop())
 
@@ -248,6 +239,7 @@ class Psum(Memory):
             self._banks[i] = storage
             self._last[i] = (storage.id,)
 
-    def _forget(self, storage: Storage) -> None:
+    def forget(self, storage: Storage) -> None:
+        """Take the room of a freed tensor back."""
         for i in self._range(storage):
             self._banks[i] = None

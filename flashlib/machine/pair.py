@@ -6,6 +6,7 @@ is the same every time. Where they meet, time is joined later by the timeline.
 
 import itertools
 import threading
+import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -45,7 +46,7 @@ class CorePair:
         self.hbm = Hbm(spec)
         self.cores = tuple(Machine(spec, hbm=self.hbm, core=c) for c in (0, 1))
         for machine in self.cores:
-            machine.pair = self
+            machine.state.pair = weakref.proxy(self)
         self._meeting: _Meeting | None = None
 
     @property

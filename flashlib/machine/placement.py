@@ -20,7 +20,7 @@ def check(issue, declared, name: str, tile: Tile) -> None:
             f"{name} is in {memory}; expected {' or '.join(sorted(allowed))}; "
             f"{declared.name} cannot reach {memory} there; {_way_out(memory, allowed)}"
         )
-    if not storage.live or storage.owner is not issue.machine.memories[memory]:
+    if storage.owner is not issue.machine.memories[memory]:
         _refuse_stranger(issue, name, tile)
     if tile.broadcast and name in declared.writes:
         raise FreeSizeError(

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
+#: Cycles that the smallest instruction takes, MIN_II in the cost formulas.
+MIN_CYCLES = 64
 KIB = 1024
 GIB = 1024**3
 
@@ -75,7 +77,7 @@ class Spec:
     clock_vector: float = _number("GHz", _GUIDES)
     clock_scalar: float = _number("GHz", _GUIDES)
     clock_gpsimd: float = _number("GHz", _GUIDES)
-    min_cycles: int = _number("cycles", _COST + " (MIN_II)", 64)
+    min_cycles: int = _number("cycles", _COST + " (MIN_II)", MIN_CYCLES)
     dependent_cycles: int = _number(
         "cycles",
         "ours, after arch guide v2: about 100 cycles more when an instruction waits "

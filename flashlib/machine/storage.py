@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from flashlib.errors import PlacementError
+
 ON_CHIP = frozenset({"sbuf", "psum"})
 
 
@@ -13,7 +15,6 @@ class Storage:
         "complete",
         "dtype",
         "id",
-        "live",
         "memory",
         "offset",
         "owner",
@@ -23,7 +24,16 @@ class Storage:
         "size",
     )
 
-    def __init__(self, owner, number, shape, dtype, offset, bank, predecessors):
+    def __init__(
+        self,
+        owner,
+        number: int,
+        shape: tuple[int, ...],
+        dtype: np.dtype,
+        offset: int,
+        bank: int | None,
+        predecessors: tuple[int, ...],
+    ):
         self.owner = owner
         self.memory = owner.name
         self.id = number
@@ -36,5 +46,19 @@ class Storage:
         on_chip = self.memory in ON_CHIP
         rows = shape[0] if on_chip else 1
         self.row_bytes = self.size // rows * dtype.itemsize
-        self.live = True
         self.complete = False
+
+    @property
+    def live(self) -> bool:
+        """True until the tensor is given back; a freed one has no owner."""
+        return self.owner is not None
+
+    def free(self) -> None:
+        """Give the tensor back to its memory."""
+        if self.owner is None:
+            raise PlacementError(
+                f"tensor in {self.memory} has been freed already; expected a live "
+                "tensor; free it once, or leave it to the scope"
+            )
+        owner, self.owner = self.owner, None
+        owner.forget(self)

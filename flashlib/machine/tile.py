@@ -1,6 +1,6 @@
 """Look at memory through windows and access patterns that write through (chapter 15).
 
-A :class:`Tile` is a view of one allocation. On chip (SBUF, PSUM) axis 0 is the
+A ``Tile`` is a view of one allocation. On chip (SBUF, PSUM) axis 0 is the
 partition axis: it can be cut into one contiguous piece and nothing else. The
 other axes are *free*: they take strides, permutations and step 0 (broadcast).
 """
@@ -11,7 +11,7 @@ import numpy as np
 
 from flashlib.errors import FreeSizeError, PartitionError
 from flashlib.machine.dtypes import poison
-from flashlib.machine.indexing import explicit_key
+from flashlib.machine.indexing import explicit_key, plain_index
 from flashlib.machine.pattern import Gather, checked_pattern, resolve, revisits
 from flashlib.machine.storage import ON_CHIP, Storage
 
@@ -37,7 +37,6 @@ class Tile:
     __slots__ = (
         "array",
         "at",
-        "base",
         "broadcast",
         "free_size",
         "mark",
@@ -45,6 +44,7 @@ class Tile:
         "partitions",
         "start",
         "storage",
+        "whole",
     )
 
     def __init__(
@@ -66,7 +66,8 @@ class Tile:
         self.start = start
         #: Bytes from the start of the tensor to the first element.
         self.at = at
-        self.base = self if base is None else base
+        # subtle: None, not self; a cycle would keep the array until the next collection
+        self.whole = base
         self.broadcast = broadcast
         self.partitions = 1 if start is None else array.shape[0]
         self.free_size = array.size // self.partitions
@@ -86,6 +87,11 @@ class Tile:
     @property
     def memory(self) -> str:
         return self.storage.memory
+
+    @property
+    def base(self) -> "Tile":
+        """The whole tensor that this is a window of."""
+        return self if self.whole is None else self.whole
 
     @property
     def on_chip(self) -> bool:
@@ -120,7 +126,7 @@ class Tile:
 
     def free(self) -> None:
         """Give the tensor back to its memory; its windows die with it."""
-        self.storage.owner.release(self.storage)
+        self.storage.free()
 
     def is_written(self) -> bool:
         """Tell whether every element of the window has been written."""
@@ -135,17 +141,26 @@ class Tile:
     # -- views ----------------------------------------------------------------
 
     def __getitem__(self, key: object) -> "Tile":
-        array, start, mark, matmul = self.array, self.start, self.mark, self.matmul
-        key, at = explicit_key(key, array.shape, array.strides, start is not None)
+        array, start = self.array, self.start
+        if key.__class__ is not tuple:
+            key = (key,)
+        place = plain_index(key, array.shape, array.strides, start, self.at)
+        if place is not None:
+            return self._window(key, *place)
+        key, skipped = explicit_key(key, array.shape, array.strides, start is not None)
         if start is not None:
             start += key[0].start or 0
+        return self._window(key, start, self.at + skipped)
+
+    def _window(self, key: tuple, start: int | None, at: int) -> "Tile":
+        mark, matmul = self.mark, self.matmul
         return Tile(
             self.storage,
-            array[key],
+            self.array[key],
             None if mark is None else mark[key],
             None if matmul is None else matmul[key],
             start,
-            self.at + at,
+            at,
             self.base,
             self.broadcast,
         )
@@ -189,7 +204,7 @@ class Tile:
         shape = view.shape
         tile = self._view(lambda a: a.reshape(shape))
         if self.array.size == self.storage.size and self.array.flags.c_contiguous:
-            tile.base = tile
+            tile.whole = None
         return tile
 
     def broadcast_to(self, shape: Sequence[int]) -> "Tile":

@@ -11,7 +11,7 @@ where a transfer over P partitions runs on ceil(P / 8) of 16 DMA engines, and th
 engines are free again before the 1300 ns have passed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -115,7 +115,8 @@ def timelines(
             clock.advance(record, start)
 
 
-def _until_meeting(clock: "_Clock", records) -> Record | None:
+def _until_meeting(clock: "_Clock", records: Iterator[Record]) -> Record | None:
+    """Advance a core up to its next meeting; return that record, or None at the end."""
     for record in records:
         if record.sync is not None:
             return record
@@ -133,7 +134,7 @@ class _Clock:
         self.timeline = Timeline(trace.core)
         self.free = dict.fromkeys(ENGINES, 0.0)
         self.dma_free = [0.0] * trace.spec.dma_engines
-        self.tensors = _Tensors(trace.reuse)
+        self.tensors = _Tensors()
 
     def earliest(self, record: Record) -> float:
         """When the operands are ready and the engine is free."""
@@ -215,48 +216,46 @@ class _Clock:
 class _Tensors:
     """Last writes and reads of every region, tensor by tensor."""
 
-    def __init__(self, reuse: dict[int, tuple[int, ...]]):
-        self.reuse = reuse
+    def __init__(self):
         self.writes: dict[int, dict[tuple, tuple[float, str]]] = {}
         self.reads: dict[int, dict[tuple, float]] = {}
         self.last: dict[int, float] = {}
 
     def written(self, o: Operand) -> tuple[float, str]:
         """When the last overlapping write ends, and by which engine."""
-        return max(
-            (
-                w
-                for region, w in self.writes.get(o.storage, {}).items()
-                if _overlap(region, o.region)
-            ),
-            default=(0.0, ""),
-        )
+        here = o.region
+        writes = self.writes.get(o.tensor.id, {})
+        overlapping = (w for region, w in writes.items() if _overlap(region, here))
+        return max(overlapping, default=(0.0, ""))
 
     def quiet(self, o: Operand) -> float:
         """When nothing reads or writes the region any more."""
-        before = self.reuse.get(o.storage, ())
+        before = o.tensor.predecessors
         at = max((self.last.get(s, 0.0) for s in before), default=0.0)
-        for region, (end, _) in self.writes.get(o.storage, {}).items():
-            if end > at and _overlap(region, o.region):
+        here = o.region
+        for region, (end, _) in self.writes.get(o.tensor.id, {}).items():
+            if end > at and _overlap(region, here):
                 at = end
-        for region, end in self.reads.get(o.storage, {}).items():
-            if end > at and _overlap(region, o.region):
+        for region, end in self.reads.get(o.tensor.id, {}).items():
+            if end > at and _overlap(region, here):
                 at = end
         return at
 
     def note_read(self, o: Operand, end: float) -> None:
-        reads = self.reads.setdefault(o.storage, {})
-        reads[o.region] = max(end, reads.get(o.region, 0.0))
-        self.last[o.storage] = max(end, self.last.get(o.storage, 0.0))
+        """Remember that the region is in use until ``end``."""
+        reads, here = self.reads.setdefault(o.tensor.id, {}), o.region
+        reads[here] = max(end, reads.get(here, 0.0))
+        self.last[o.tensor.id] = max(end, self.last.get(o.tensor.id, 0.0))
 
     def note_write(self, o: Operand, end: float, engine: str) -> None:
-        """A write ends the history of what it covers."""
+        """A write ends the history of what it covers; it came after all of it."""
+        here = o.region
         for table in (self.writes, self.reads):
-            seen = table.setdefault(o.storage, {})
-            for region in [r for r in seen if _covers(o.region, r)]:
+            seen = table.setdefault(o.tensor.id, {})
+            for region in [r for r in seen if _covers(here, r)]:
                 del seen[region]
-        self.writes[o.storage][o.region] = (end, engine)
-        self.last[o.storage] = max(end, self.last.get(o.storage, 0.0))
+        self.writes[o.tensor.id][here] = (end, engine)
+        self.last[o.tensor.id] = max(end, self.last.get(o.tensor.id, 0.0))
 
 
 def _overlap(a: tuple, b: tuple) -> bool:

@@ -7,6 +7,7 @@ from the records, so that one run can be priced under several assumptions.
 import ast
 import inspect
 import linecache
+import math
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,27 +19,40 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib.machine.spec import Spec
+from flashlib.machine.storage import Storage
 
 #: The instructions whose bytes :meth:`Trace.bytes` counts.
 MOVES = frozenset({"dma_copy", "dma_transpose"})
 
 
 class Operand(NamedTuple):
-    """What one record remembers of a tile: enough for cost and dependency.
+    """What a record remembers of a tile: enough for cost and dependency, no data.
 
-    ``storage`` is the number of the tensor; ``start`` the first partition (None in
-    HBM), ``at`` the bytes to the first element, ``row_bytes`` those of a partition.
+    ``start`` is the first partition (None in HBM), ``at`` the bytes from the start
+    of the tensor to the first element.
     """
 
     name: str
-    memory: str
+    tensor: Storage
     shape: tuple[int, ...]
-    dtype: np.dtype
-    storage: int
+    strides: tuple[int, ...]
     start: int | None
     at: int
-    strides: tuple[int, ...]
-    row_bytes: int
+
+    @property
+    def memory(self) -> str:
+        """``"hbm"``, ``"sbuf"`` or ``"psum"``."""
+        return self.tensor.memory
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Element type."""
+        return self.tensor.dtype
+
+    @property
+    def n(self) -> int:
+        """Elements per partition."""
+        return math.prod(self.shape[1:])
 
     @property
     def unit_step(self) -> bool:
@@ -52,19 +66,11 @@ class Operand(NamedTuple):
         lo = hi = self.at
         if self.start is not None:
             p0, p1, free = self.start, self.start + self.shape[0], 1
-            lo = hi = self.at - self.start * self.row_bytes
+            lo = hi = self.at - self.start * self.tensor.row_bytes
         for n, step in zip(self.shape[free:], self.strides[free:], strict=True):
             lo += min(0, (n - 1) * step)
             hi += max(0, (n - 1) * step)
         return p0, p1, lo, hi + self.dtype.itemsize
-
-    @property
-    def n(self) -> int:
-        """Elements per partition."""
-        size = 1
-        for k in self.shape[1:]:
-            size *= k
-        return size
 
 
 @dataclass(slots=True)
@@ -80,9 +86,6 @@ class Record:
         written.
     run_bytes : int
         Contiguous bytes per DMA descriptor; 0 for other instructions.
-    src, dst : str or None
-        Memories, ``"hbm"``, ``"sbuf"`` or ``"psum"``.
-    reads, writes : tuple of Operand
     rate : float
         Share of the DMA copy rate that a move reaches (1 for a plain copy); for a
         product the rows per partition (2 in double_row mode).
@@ -90,6 +93,8 @@ class Record:
         Number of the meeting with the other core, if it was one.
     where : tuple of str and int
         File and line of the call.
+    inputs, outputs : tuple of tuple
+        Plain fields of :attr:`reads` and :attr:`writes`.
     """
 
     index: int
@@ -98,18 +103,36 @@ class Record:
     step: str
     nbytes: int
     run_bytes: int
-    src: str | None
-    dst: str | None
-    reads: tuple[Operand, ...]
-    writes: tuple[Operand, ...]
     rate: float
     sync: int | None
     where: tuple[str, int]
+    inputs: tuple[tuple, ...]
+    outputs: tuple[tuple, ...]
+
+    @property
+    def reads(self) -> tuple[Operand, ...]:
+        """Operands that were read, the data first."""
+        return tuple(Operand(*fields) for fields in self.inputs)
+
+    @property
+    def writes(self) -> tuple[Operand, ...]:
+        """Operands that were written, the destination first."""
+        return tuple(Operand(*fields) for fields in self.outputs)
+
+    @property
+    def src(self) -> str | None:
+        """Memory that the data came from; None for a fill."""
+        return self.inputs[0][1].memory if self.inputs else None
+
+    @property
+    def dst(self) -> str | None:
+        """Memory that was written."""
+        return self.outputs[0][1].memory if self.outputs else None
 
     @property
     def n(self) -> int:
         """Elements per partition of the first input (of the output without one)."""
-        return (self.reads or self.writes)[0].n
+        return Operand(*(self.inputs or self.outputs)[0]).n
 
     def read(self, name: str) -> Operand | None:
         """Return the input called ``name``, or None."""
@@ -137,8 +160,6 @@ class Trace:
     spec: Spec
     core: int = 0
     records: list[Record] = field(default_factory=list)
-    #: Tensors that lay in the same bytes before: storage number -> numbers.
-    reuse: dict[int, tuple[int, ...]] = field(default_factory=dict)
     step: str = ""
 
     def __len__(self) -> int:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 __all__ = ["Cache", "caches", "memory_bytes", "processor", "usable_cores", "versions"]
 
-CPU = Path("/sys/devices/system/cpu/cpu0/cache")
+CPU = "/sys/devices/system/cpu/cpu0/cache"
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 MACOS_CACHES = {"l1dcachesize": (1, "Data"), "l2cachesize": (2, "Unified")}
 
@@ -52,12 +52,12 @@ def memory_bytes() -> int:
     return int(_sysctl("hw.memsize") or 0)
 
 
-def caches(folder: Path = CPU) -> tuple[Cache, ...]:
+def caches(folder: str | Path = CPU) -> tuple[Cache, ...]:
     """Return the data and unified caches of core 0, smallest level first.
 
     Parameters
     ----------
-    folder : Path
+    folder : str or Path
         Where the system describes them (Linux); elsewhere macOS is asked.
 
     Returns
@@ -65,7 +65,7 @@ def caches(folder: Path = CPU) -> tuple[Cache, ...]:
     tuple of Cache
         Empty where the system does not say.
     """
-    found = [_linux_cache(entry) for entry in sorted(folder.glob("index*"))]
+    found = [_linux_cache(entry) for entry in sorted(Path(folder).glob("index*"))]
     if not found:
         for name, (level, kind) in MACOS_CACHES.items():
             size = int(_sysctl(f"hw.{name}") or 0)

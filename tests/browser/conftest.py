@@ -22,7 +22,7 @@ def watched(browser):
     page = browser.new_context().new_page()
     page.faults = []
     page.on("request", lambda r: note_outside(page, r.url))
-    page.on("requestfailed", lambda r: page.faults.append(f"failed: {r.url}"))
+    page.on("requestfailed", lambda r: note_failure(page, r))
     page.on("response", lambda r: note_status(page, r))
     page.on("pageerror", lambda e: page.faults.append(f"error: {e}"))
     page.on("console", lambda m: note_message(page, m))
@@ -40,6 +40,11 @@ def note_outside(page, url):
     inside = ("http://127.0.0.1:", "file://", "data:", "blob:", "about:")
     if not url.startswith(inside):
         page.faults.append(f"outside: {url}")
+
+
+def note_failure(page, request):
+    if "ERR_ABORTED" not in request.failure:  # the page was left before it came
+        page.faults.append(f"failed: {request.url}")
 
 
 def note_status(page, response):

@@ -52,7 +52,7 @@ class Bench:
             t.mark is None or t.storage.complete or t.mark.copy().tobytes()
             for t in self.tiles
         ]
-        sums = (self.m.sum_registers.tobytes(), self.m.sums_known.tobytes())
+        sums = (self.m.state.sum_registers.tobytes(), self.m.state.sums_known.tobytes())
         return contents, marks, sums, len(self.m.trace)
 
     @contextmanager

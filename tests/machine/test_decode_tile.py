@@ -36,8 +36,8 @@ def _oracle(q, k, v, scale=None, dtype=np.float64):
     return np.einsum("hqk,khd->qhd", p / p.sum(-1, keepdims=True), v)
 
 
-def _assert_contract(q, k, v, out, scale=None):
-    """Contract section 5: twice the plain float32 error and one unit."""
+def _assert_accurate(q, k, v, out, scale=None):
+    """The rule of the book: twice the error of plain float32, and one unit."""
     want = _oracle(q, k, v, scale)
     plain = np.abs(_oracle(q, k, v, scale, np.float32) - want).max()
     unit = np.finfo(np.float32).eps * np.abs(v).max()
@@ -53,7 +53,7 @@ def test_the_running_row():
     result = decode_tile(q, k, v, scale=1.0)
     weights = np.exp(scores - 5.0) / np.exp(scores - 5.0).sum()
     np.testing.assert_allclose(result.out[0, 0], weights @ v[:, 0], rtol=1e-6)
-    _assert_contract(q, k, v, result.out, 1.0)
+    _assert_accurate(q, k, v, result.out, 1.0)
 
 
 CONFIGS = [
@@ -71,14 +71,14 @@ CONFIGS = [
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_equals_the_oracle(config):
     q, k, v = _problem(*config)
-    _assert_contract(q, k, v, decode_tile(q, k, v).out)
+    _assert_accurate(q, k, v, decode_tile(q, k, v).out)
 
 
 @pytest.mark.parametrize("spec", [NC_V2, NC_V3, NC_V4], ids=lambda s: s.name)
 def test_runs_on_every_generation(spec):
     q, k, v = _problem(2, 4, 2, 200, 16)
     result = decode_tile(q, k, v, spec=spec)
-    _assert_contract(q, k, v, result.out)
+    _assert_accurate(q, k, v, result.out)
     assert ("dma_transpose" in result.trace.histogram()) == (spec.generation > 2)
 
 
@@ -96,17 +96,17 @@ def test_narrow_types_stay_within_their_rounding(dtype, eps):
 @pytest.mark.parametrize("scale", [0.0, -0.5, 2.0])
 def test_any_scale(scale):
     q, k, v = _problem(1, 2, 1, 70, 8)
-    _assert_contract(q, k, v, decode_tile(q, k, v, scale=scale).out, scale)
+    _assert_accurate(q, k, v, decode_tile(q, k, v, scale=scale).out, scale)
 
 
 def test_large_scores_do_not_overflow():
     q, k, v = _problem(1, 2, 1, 300, 8)
     out = decode_tile(1e3 * q, 1e3 * k, v, scale=1.0).out
     assert np.isfinite(out).all()
-    _assert_contract(1e3 * q, 1e3 * k, v, out, 1.0)
+    _assert_accurate(1e3 * q, 1e3 * k, v, out, 1.0)
 
 
-# -- counts of machine.md 2.5 for one tile, sequential layout ------------------------
+# -- counts of the published kernel for one tile, keys in sequence -------------------
 
 
 @pytest.mark.parametrize(
@@ -232,6 +232,12 @@ def test_refuses_before_the_first_instruction(change, error, words):
         decode_tile(q, k, v)
 
 
+def test_the_machine_refuses_scores_that_do_not_fit():
+    q, k, v = _problem(8, 512, 8, 2048, 8)
+    with pytest.raises(flashlib.CapacityError, match="bytes per partition"):
+        decode_tile(q, k, v)
+
+
 def test_refuses_mixed_inputs():
     q, k, v = _problem(1, 2, 2, 16, 8)
     with pytest.raises(flashlib.DTypeError, match="k is bfloat16"):
@@ -250,4 +256,4 @@ def test_ragged_tile_keeps_the_inputs_and_the_rest_of_memory():
     for x, before in zip((q, k, v), copies, strict=True):
         np.testing.assert_array_equal(x, before)
     assert result.machine.psum.free_banks == tuple(range(8))
-    _assert_contract(q, k, v, result.out)
+    _assert_accurate(q, k, v, result.out)

@@ -9,7 +9,7 @@ FP8 = ml_dtypes.float8_e4m3
 FP32_MIN = np.finfo(np.float32).min
 
 
-def test_matmul_limits_of_sharp_case_1(bench):
+def test_matmul_at_its_limits(bench):
     for dtype, cycles in ((BF16, 512), (np.float32, 2048)):
         x, y = bench.sbuf(128, 128, dtype=dtype), bench.sbuf(128, 512, dtype=dtype)
         d = bench.m.psum.alloc((128, 512))
@@ -31,7 +31,7 @@ def _cycles(bench):
 
 
 def test_accumulation_is_per_tensor_not_per_address(bench):
-    """Sharp case 2: a new tensor in a used bank starts afresh."""
+    """A new tensor in a used bank starts afresh."""
     a, b, c = (bench.sbuf(128, 16) for _ in range(3))
     ones = bench.m.sbuf.put(np.ones((128, 4), np.float32))
     first = bench.m.psum.alloc((16, 4), bank=2)
@@ -97,7 +97,7 @@ def test_double_row_contracts_over_256(bench):
 
 
 @pytest.mark.parametrize("bad", [-np.inf, np.inf, np.nan])
-def test_transpose_of_infinities_of_sharp_case_3(bench_of, bad):
+def test_transpose_of_infinities(bench_of, bad):
     data = np.arange(512, dtype=np.float32).reshape(128, 4)
     data[5, 2] = bad
     exact, spoiled = bench_of(3), bench_of(2)
@@ -150,7 +150,7 @@ def test_stationary_may_be_strided(bench):
     np.testing.assert_allclose(d.numpy(), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_start_partitions_of_sharp_case_4(bench):
+def test_windows_that_start_elsewhere(bench):
     x = bench.sbuf(128, 4)
     d = bench.m.sbuf.put(np.zeros((128, 4), np.float32))
     bench.isa.tensor_copy(d[0:64], x[64:128])

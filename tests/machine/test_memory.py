@@ -1,5 +1,8 @@
 """Memories and windows: stack, banks, scopes, written-ness, write-through views."""
 
+import gc
+import weakref
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -179,6 +182,20 @@ def test_hbm_room_comes_back():
     assert m.hbm.used == 4096
     tile.free()
     assert m.hbm.used == 0
+
+
+def test_memory_is_given_back_at_once():
+    """No reference cycle keeps a machine or its tensors waiting for a collection."""
+    gc.disable()
+    try:
+        m = Machine()
+        tile = m.hbm.put(np.zeros((4, 4), np.float32))
+        chip = m.isa.dma_copy(m.sbuf.alloc((4, 4)), tile.reshape(2, 8))
+        gone = [weakref.ref(x.array) for x in (tile, chip)] + [weakref.ref(m.state)]
+        del m, tile, chip
+        assert [r() for r in gone] == [None] * 3
+    finally:
+        gc.enable()
 
 
 def test_repr_and_attributes():

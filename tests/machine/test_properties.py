@@ -216,7 +216,7 @@ def test_random_illegal_programs_raise_and_change_nothing(seed, dtypes, steps, n
     with np.errstate(all="ignore"):
         for step in steps:
             twins.take(step)
-    length, registers = len(twins.m.trace), twins.m.sum_registers.copy()
+    length, registers = len(twins.m.trace), twins.m.state.sum_registers.copy()
     with pytest.raises(flashlib.FlashError) as caught:
         ILLEGAL[name](twins.m, twins.tiles, n)
     assert isinstance(caught.value, flashlib.MachineError | flashlib.DTypeError), (
@@ -224,4 +224,4 @@ def test_random_illegal_programs_raise_and_change_nothing(seed, dtypes, steps, n
     )
     twins.check()
     assert len(twins.m.trace) == length
-    np.testing.assert_array_equal(twins.m.sum_registers, registers)
+    np.testing.assert_array_equal(twins.m.state.sum_registers, registers)

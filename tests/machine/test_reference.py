@@ -6,15 +6,15 @@ import sys
 
 from flashlib.machine import DIFFERENCES, Machine, isa_reference
 
-CONTRACT = """nc_matmul nc_transpose tensor_tensor tensor_scalar scalar_tensor_tensor
+COMPLETE = """nc_matmul nc_transpose tensor_tensor tensor_scalar scalar_tensor_tensor
 tensor_reduce tensor_scalar_reduce tensor_copy tensor_copy_predicated memset activation
 activation_reduce reciprocal iota affine_select range_select select_reduce
 nc_stream_shuffle dma_copy dma_transpose sendrecv core_barrier""".split()
 
 
 def test_the_set_is_complete():
-    assert sorted(r.name for r in isa_reference()) == sorted(CONTRACT)
-    assert sorted(dir(Machine().isa)) == sorted(CONTRACT)
+    assert sorted(r.name for r in isa_reference()) == sorted(COMPLETE)
+    assert sorted(dir(Machine().isa)) == sorted(COMPLETE)
 
 
 def test_every_row_says_what_a_reader_needs():

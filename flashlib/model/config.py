@@ -1,0 +1,160 @@
+"""State the sizes of a Qwen3 model, as its config.json does (chapter 10)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flashlib.errors import ArgumentError, ShapeError
+from flashlib.validation import check_integer
+
+__all__ = ["Qwen3Config"]
+
+# Field here, key in config.json.
+_SIZES = {
+    "vocab_size": "vocab_size",
+    "hidden_size": "hidden_size",
+    "intermediate_size": "intermediate_size",
+    "layers": "num_hidden_layers",
+    "n_heads": "num_attention_heads",
+    "n_kv_heads": "num_key_value_heads",
+    "head_dim": "head_dim",
+    "max_positions": "max_position_embeddings",
+}
+# What a config.json may say, and what the forward pass here computes.
+_FIXED = {
+    "hidden_act": "silu",
+    "attention_bias": False,
+    "use_sliding_window": False,
+    "rope_scaling": None,
+}
+
+
+@dataclass(frozen=True)
+class Qwen3Config:
+    """The sizes of a dense Qwen3 model.
+
+    Attributes
+    ----------
+    vocab_size, hidden_size, intermediate_size, layers : int
+    n_heads, n_kv_heads, head_dim : int
+        Query heads, KV heads, and the width of a head, an even number.
+        ``n_heads * head_dim`` need not be `hidden_size`.
+    rms_norm_eps, rope_theta : float
+    tie_word_embeddings : bool
+        Whether the embedding table is also the head.
+    max_positions : int
+        Longest text, in tokens.
+    stop_tokens : tuple of int
+        Tokens that end a text.
+
+    Examples
+    --------
+    >>> config = Qwen3Config.qwen3_0_6b()
+    >>> config.layers * config.n_heads
+    448
+    """
+
+    vocab_size: int
+    hidden_size: int
+    intermediate_size: int
+    layers: int
+    n_heads: int
+    n_kv_heads: int
+    head_dim: int
+    rms_norm_eps: float = 1e-6
+    rope_theta: float = 1e6
+    tie_word_embeddings: bool = True
+    max_positions: int = 40_960
+    stop_tokens: tuple[int, ...] = ()
+
+    def __post_init__(self):
+        for name in _SIZES:
+            check_integer(name, getattr(self, name), 1, "a model has at least one")
+        if self.n_heads % self.n_kv_heads:
+            raise ShapeError(
+                f"n_heads has {self.n_heads}; expected a multiple of n_kv_heads = "
+                f"{self.n_kv_heads}; every KV head serves as many query heads"
+            )
+        if self.head_dim % 2:
+            raise ShapeError(
+                f"head_dim has {self.head_dim}; expected an even number; rotary "
+                "positions turn pairs"
+            )
+        for name in ("rms_norm_eps", "rope_theta"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                value = 0
+            if not 0 < value < float("inf"):
+                raise ArgumentError(
+                    f"{name} has {getattr(self, name)!r}; expected a number > 0"
+                )
+
+    @classmethod
+    def qwen3_0_6b(cls) -> "Qwen3Config":
+        """Return the sizes of Qwen3-0.6B, the model of the CPU chapters.
+
+        Source: config.json of Qwen/Qwen3-0.6B.
+        """
+        return cls(
+            vocab_size=151_936,
+            hidden_size=1024,
+            intermediate_size=3072,
+            layers=28,
+            n_heads=16,
+            n_kv_heads=8,
+            head_dim=128,
+        )
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> "Qwen3Config":
+        """Return what the fields of a config.json say.
+
+        Raises
+        ------
+        ArgumentError
+            If it is not a dense Qwen3 model, if a field is missing, or if one
+            asks for what the forward pass here does not compute.
+        """
+        if fields.get("model_type") != "qwen3":
+            raise ArgumentError(
+                f"model_type has {fields.get('model_type')!r}; expected 'qwen3'; only "
+                "dense Qwen3 models can be loaded"
+            )
+        for key, value in _FIXED.items():
+            if fields.get(key, value) != value:
+                raise ArgumentError(
+                    f"{key} has {fields[key]!r}; expected {value!r}, the only one that "
+                    "the forward pass here computes"
+                )
+        missing = [key for key in _SIZES.values() if key not in fields]
+        if missing:
+            known = ", ".join(_SIZES.values())
+            raise ArgumentError(f"config.json has no {missing[0]}; expected {known}")
+        return cls(
+            **{name: fields[key] for name, key in _SIZES.items()},
+            rms_norm_eps=fields.get("rms_norm_eps", 1e-6),
+            rope_theta=_rope_theta(fields),
+            tie_word_embeddings=bool(fields.get("tie_word_embeddings", False)),
+            stop_tokens=_stop_tokens(fields.get("eos_token_id")),
+        )
+
+
+def _rope_theta(fields: Mapping[str, Any]) -> float:
+    """Return the base of the rotary frequencies, from its old or its new place."""
+    rope = fields.get("rope_parameters") or {}
+    kind = rope.get("rope_type", "default")
+    if kind != "default":
+        raise ArgumentError(
+            f"rope_type has {kind!r}; expected 'default', the only one that the "
+            "forward pass here computes"
+        )
+    theta = rope.get("rope_theta", fields.get("rope_theta"))
+    if theta is None:
+        raise ArgumentError("config.json has no rope_theta; expected a number > 0")
+    return theta
+
+
+def _stop_tokens(value: int | list[int] | None) -> tuple[int, ...]:
+    if value is None:
+        return ()
+    return tuple(value) if isinstance(value, list) else (value,)
