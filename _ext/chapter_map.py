@@ -14,6 +14,7 @@ from sphinx.addnodes import pending_xref
 from sphinx.util.docutils import SphinxDirective
 
 CHAPTERS = re.compile(r"\s*\((?:chapters? ([\d, ]+)|book)\)\.?$")
+BREAKABLE_DOT = ".\u200b"  # lets a long name wrap in a narrow column
 NUMBERED = re.compile(r"(\d\d)_\w+\.ipynb$")
 
 
@@ -64,7 +65,7 @@ class ChapterMap(SphinxDirective):
         head = [[nodes.Text(t)] for t in ("Module", "What it holds", "Chapters")]
         rows = []
         for module, words, numbers in read_modules(root):
-            name = nodes.literal(text=module)
+            name = nodes.literal(text=module.replace(".", BREAKABLE_DOT))
             if module in described:
                 name = self._link("py", "mod", module, name)
             links = [self._chapter(number, chapters) for number in numbers]

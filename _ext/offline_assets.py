@@ -72,12 +72,14 @@ def drop_citation_roles(app, pagename, templatename, context, doctree):
 
 
 def write_index(app, exception):
-    """Lead from index.html to the first page, with an icon so that none is asked for."""
+    """Lead from index.html to the first page, and name the icon there too."""
     if exception or app.builder.name != "html":
         return
     first = f"{app.config.root_doc}.html"
     icon = f"_static/{pathlib.Path(app.config.html_favicon).name}"
-    text = INDEX.format(title=html.escape(app.config.html_title), first=first, icon=icon)
+    text = INDEX.format(
+        title=html.escape(app.config.html_title), first=first, icon=icon
+    )
     pathlib.Path(app.outdir, "index.html").write_text(text, encoding="utf-8")
 
 

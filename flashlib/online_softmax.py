@@ -170,7 +170,7 @@ class Step(NamedTuple):
     ----------
     start, stop : int
         The keys of the tile, ``start <= j < stop``.
-    tile_max : numpy.floating
+    m_tile : numpy.floating
         Largest score of the tile.
     rescaled : bool
         Whether the tile raised the maximum of a state that was not empty.
@@ -184,7 +184,7 @@ class Step(NamedTuple):
 
     start: int
     stop: int
-    tile_max: np.floating
+    m_tile: np.floating
     rescaled: bool
     corr: np.floating
     p: np.ndarray
@@ -230,7 +230,7 @@ def walk(scores: np.ndarray, values: np.ndarray, tile: int) -> Iterator[Step]:
         yield Step(
             start=start,
             stop=start + len(s),
-            tile_max=s.max(),
+            m_tile=s.max(),
             rescaled=bool(state.l > 0 and after.m > state.m),
             corr=state.correction(after.m),
             p=p,

@@ -2,10 +2,13 @@
 
 import re
 import tomllib
+from types import SimpleNamespace
 
 import chapter_map
+import chapter_numbers
 import pytest
 import yaml
+from docutils import nodes
 from packaging.requirements import Requirement
 from project import ROOT
 
@@ -111,6 +114,24 @@ def test_colors_can_be_read_as_text_on_the_page(theme):
     colors = palettes()[theme]
     for name in colors.keys() - {"paper", "faint"}:
         assert contrast(colors[name], colors["paper"]) >= 4.5, name
+
+
+# --- chapter numbers ------------------------------------------------------------------
+
+
+def test_a_chapter_is_numbered_as_its_file():
+    """Chapter 15, third in the contents, is 15 in its sections, menu and title."""
+    toc, title = nodes.reference(secnumber=[3, 1]), nodes.title(secnumber=[3])
+    env = SimpleNamespace(
+        toc_secnumbers={"notebooks/15_x": {"": (3,), "#a": (3, 1), "#b": ()}},
+        tocs={"notebooks/15_x": nodes.bullet_list("", toc)},
+        titles={"notebooks/15_x": title},
+    )
+    chapter_numbers.renumber(env, "notebooks/15_x")
+    assert env.toc_secnumbers["notebooks/15_x"] == {"": (15,), "#a": (15, 1), "#b": ()}
+    assert toc["secnumber"] == [15, 1]
+    assert title["secnumber"] == [15]
+    assert chapter_numbers.chapter_of("book/notation") is None
 
 
 # --- the map of modules and chapters ------------------------------------------------

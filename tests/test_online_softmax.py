@@ -33,7 +33,7 @@ def test_every_tile_size_gives_the_softmax(tile):
 
 def test_walk_tells_each_step():
     first, second, third = walk(ROW, VALUES, 2)
-    assert (first.start, first.stop, first.tile_max) == (0, 2, 3.0)
+    assert (first.start, first.stop, first.m_tile) == (0, 2, 3.0)
     assert [float(x.after.m) for x in (first, second, third)] == [3, 5, 5]
     assert [x.rescaled for x in (first, second, third)] == [False, True, False]
     # -inf becomes 3: there is nothing to repair, and the factor says so.

@@ -16,7 +16,6 @@ import check_html
 import check_prose
 import execute
 import fingerprint
-import seed_cache
 
 ROOT = fingerprint.ROOT
 BUILD = ROOT / "_build"
@@ -64,6 +63,8 @@ def build(executed):
         start_afresh()
     elif executed:
         forget_pages([*executed, EXECUTION_TABLE])
+    import seed_cache  # takes a second, and most runs change nothing
+
     seed_cache.seed(execute.EXECUTED.glob("*.ipynb"), BUILD / ".jupyter_cache")
     STAMPS.unlink(missing_ok=True)
     print("pages: building")

@@ -1,4 +1,4 @@
-"""Softmax against a chosen reference value, and the exercises on it (chapter 3)."""
+"""Exercises on the reference value of a softmax (chapter 3)."""
 
 from __future__ import annotations
 
@@ -7,52 +7,11 @@ import math
 import numpy as np
 
 from .exercise import Exercise, Step, UnfilledError, expect
+from .references import exact_softmax, moved_softmax, shifted_softmax, weight_error
 
 ROW = (1.0, 3.0, 2.0, 5.0, 4.0, 0.0)
 LARGEST_EXPONENT = float(np.log(np.finfo(np.float32).max))
 SMALLEST_EXPONENT = float(np.log(np.finfo(np.float32).smallest_normal))
-
-
-def shifted_softmax(scores: object, reference: float) -> np.ndarray:
-    """Return softmax as float32 computes it against any reference value.
-
-    Parameters
-    ----------
-    scores : array_like
-        One row of scores; taken as float32.
-    reference : float
-        The value that is subtracted from each score before exp.
-
-    Returns
-    -------
-    np.ndarray
-        Weights, float32; NaN where float32 could not hold the terms.
-
-    Examples
-    --------
-    >>> shifted_softmax([0.0, 0.0], reference=0.0)
-    array([0.5, 0.5], dtype=float32)
-    >>> shifted_softmax([0.0, 0.0], reference=104.0)
-    array([nan, nan], dtype=float32)
-    """
-    row = np.asarray(scores, dtype=np.float32)
-    with np.errstate(all="ignore"):
-        p = np.exp(row - np.float32(reference))
-        return p / p.sum()
-
-
-def exact_softmax(scores: object) -> np.ndarray:
-    """Return softmax of the same float32 scores, computed in float64 at the max."""
-    row = np.asarray(scores, dtype=np.float32).astype(np.float64)
-    p = np.exp(row - row.max())
-    return p / p.sum()
-
-
-def weight_error(scores: object, reference: float) -> float:
-    """Return the largest error of a weight as a share of the largest weight."""
-    exact = exact_softmax(scores)
-    error = np.abs(shifted_softmax(scores, reference) - exact).max()
-    return float(error / exact.max())
 
 
 def _shown(values: np.ndarray) -> str:
@@ -125,70 +84,106 @@ read_the_cliff = Exercise(
 # --- 3.2 ------------------------------------------------------------------------
 
 
-def _holds(policy: object, scores: np.ndarray) -> None:
-    """Refuse a policy whose reference value spoils the weights of one row."""
-    row = np.asarray(scores, dtype=np.float32)
-    chosen = policy(row.copy())
-    shown = _shown(row[:6])
-    shown += f" (first 6 of {row.size})" if row.size > 6 else ""
+def _pair(policy: object, first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+    chosen = policy(first.copy(), second.copy())
     expect(
-        np.ndim(chosen) == 0 and bool(np.isfinite(chosen)),
-        f"for the row {shown} you return {chosen!r}; expected one finite number",
+        np.shape(chosen) == (2,) and bool(np.isfinite(chosen).all()),
+        f"for {_halves(first, second)} you return {chosen!r}; expected two finite "
+        "numbers (r1, r2)",
     )
-    error = weight_error(row, float(chosen))
+    return float(chosen[0]), float(chosen[1])
+
+
+def _halves(*halves: np.ndarray) -> str:
+    shown = (_shown(half[:4]) + ("..." if half.size > 4 else "") for half in halves)
+    return "the halves " + " and ".join(shown)
+
+
+def _holds(policy: object, first: np.ndarray, second: np.ndarray) -> None:
+    """Refuse references that spoil the weights of one row."""
+    r1, r2 = _pair(policy, first, second)
+    exact = exact_softmax(np.concatenate([first, second]))
+    error = np.abs(moved_softmax(first, second, r1, r2) - exact).max() / exact.max()
     expect(
-        error < 1e-5,
-        f"for the row {shown} you choose r = {float(chosen):.6g}, and r - max is "
-        f"{float(chosen) - float(row.max()):+.6g}; the weights are off by {error:.2g} "
-        "of the largest, expected less than 1e-05",
+        bool(error < 1e-5),
+        f"for {_halves(first, second)} with the maxima {first.max():g} and "
+        f"{second.max():g} you choose r1 = {r1:.6g} and r2 = {r2:.6g}; the weights are "
+        f"off by {error:.2g} of the largest, expected less than 1e-05",
     )
 
 
-def _rows_step(claim: str, *rows: object) -> Step:
+def _rows_step(claim: str, *rows: tuple[object, object]) -> Step:
     def test(policy: object) -> None:
-        for row in rows:
-            _holds(policy, np.asarray(row, dtype=np.float32))
+        for first, second in rows:
+            _holds(policy, np.float32(first), np.float32(second))
 
     return Step(claim, test)
+
+
+def _does_not_look_ahead(policy: object) -> None:
+    first = np.float32(ROW[:3])
+    before = _pair(policy, first, np.float32(ROW[3:]))[0]
+    after = _pair(policy, first, np.float32([50.0, -50.0]))[0]
+    expect(
+        before == after,
+        f"r1 of the first half {_shown(first)} is {before:g} or {after:g}, depending "
+        "on the second half, which has not been read yet",
+    )
 
 
 def _random_rows(policy: object) -> None:
     rng = np.random.default_rng(3)
     for _ in range(200):
         spread = 10.0 ** rng.uniform(-1, 3)
-        center = rng.uniform(-1000, 1000)
-        _holds(policy, rng.normal(center, spread, size=rng.integers(1, 65)))
+        centers = rng.uniform(-1000, 1000) + rng.normal(0, spread, 2)
+        sizes = rng.integers(1, 33, 2)
+        draw = zip(centers, sizes, strict=True)
+        halves = (rng.normal(center, spread, size) for center, size in draw)
+        _holds(policy, *map(np.float32, halves))
 
 
-def reference_solution(scores):
-    # The max is finite as soon as one key is visible, and r - max is then 0.
-    return scores.max()
+def references_solution(first, second):
+    # The largest score so far, once for the first half and once for both.
+    r1 = first.max()
+    return r1, max(r1, second.max())
 
 
-safe_reference = Exercise(
+moving_reference = Exercise(
     "3.2",
-    "A safe reference value",
+    "A reference that moves",
     2,
     (
-        _rows_step("the row of six keys", ROW),
-        _rows_step("scores far from zero", np.add(ROW, 1000), np.add(ROW, -1000)),
-        _rows_step("one key far above the others", [0.0] * 15 + [200.0]),
-        _rows_step("one key far below the others", [5.0, 4.0, -10_000.0]),
-        _rows_step("a hidden key with score -inf", [1.0, -np.inf, 3.0]),
-        Step("200 random rows of 1 to 64 keys", _random_rows),
+        _rows_step("the row of six keys", (ROW[:3], ROW[3:])),
+        Step("r1 does not depend on the second half", _does_not_look_ahead),
+        _rows_step(
+            "scores far from zero",
+            (np.add(ROW[:3], 1000), np.add(ROW[3:], 1000)),
+            (np.add(ROW[:3], -1000), np.add(ROW[3:], -1000)),
+        ),
+        _rows_step("a second half far above the first", (ROW[:3], [300.0, 301.0])),
+        _rows_step("a second half far below the first", ([300.0, 301.0], ROW[3:])),
+        _rows_step("hidden keys with score -inf", ([1.0, -np.inf], [-np.inf, 3.0])),
+        Step("200 random rows of 2 to 64 keys", _random_rows),
     ),
-    reference_solution,
+    references_solution,
     {
-        "any r above the max": lambda s: s.max() + 100,
-        "never subtract": lambda s: 0.0,
-        "largest magnitude": lambda s: np.abs(s).max(),
-        "the max, but not below zero": lambda s: max(0.0, s.max()),
-        "the mean": lambda s: s.mean(),
-        "the median": lambda s: np.median(s),
-        "the first score": lambda s: s[0],
-        "the smallest score": lambda s: s.min(),
-        "middle of the range": lambda s: (s.min() + s.max()) / 2,
-        "the whole row": lambda s: s,
+        "knows the max of the row": lambda a, b: (max(*a, *b), max(*a, *b)),
+        "never moves": lambda a, b: (a.max(), a.max()),
+        "the newest max": lambda a, b: (a.max(), b.max()),
+        "never subtract": lambda a, b: (0.0, 0.0),
+        "any r above the max": lambda a, b: (a.max() + 100, max(*a, *b) + 100),
+        "largest magnitude": lambda a, b: (
+            np.abs(a).max(),
+            np.abs([*a, *b]).max(),
+        ),
+        "the max, but not below zero": lambda a, b: (
+            max(0.0, *a),
+            max(0.0, *a, *b),
+        ),
+        "the means": lambda a, b: (a.mean(), np.mean([*a, *b])),
+        "the first scores": lambda a, b: (a[0], b[0]),
+        "the smallest scores": lambda a, b: (a.min(), min(*a, *b)),
+        "one number": lambda a, b: a.max(),
     },
 )
 
@@ -257,4 +252,4 @@ constant_reference = Exercise(
     },
 )
 
-EXERCISES = (read_the_cliff, safe_reference, constant_reference)
+EXERCISES = (read_the_cliff, moving_reference, constant_reference)

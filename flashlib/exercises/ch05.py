@@ -8,9 +8,10 @@ import numpy as np
 
 from flashlib.traffic import ENGINE_PASSES, TEXT_PASSES, crossings
 
+from .ch01 import SCORES, VALUES
 from .exercise import Exercise, Step, expect, expect_close
-
-State = tuple[float, float, np.ndarray]
+from .strip import Strip
+from .wrong_loops import WRONG_LOOPS
 
 # ---- 5.1 -----------------------------------------------------------------------------
 
@@ -69,126 +70,89 @@ read_off = Exercise(
 # ---- 5.2 -----------------------------------------------------------------------------
 
 
-def _after(rescale: Callable, state: State, tile_max: float, want: State) -> None:
-    """Compare one call with the state that is right, part by part."""
-    m, l, acc = state
+def _answer(
+    attend_row: Callable, s: np.ndarray, v: np.ndarray, tile: int, what: str
+) -> tuple[Strip, Strip]:
+    """Ask for a row with the scores `s` and compare it with softmax in one go."""
+    q, scale = np.array([4.0, 0.0]), 0.5
+    k = np.column_stack([s / (q[0] * scale), np.ones(len(s))])
+    strips = Strip("k", k, tile), Strip("v", v, tile)
     with np.errstate(all="ignore"):
-        got = rescale(m, l, acc.copy(), tile_max)
-    expect(
-        isinstance(got, tuple) and len(got) == 3,
-        f"the answer is {got!r}; expected a tuple (m, l, acc)",
-    )
-    for part, name in enumerate(("m", "l", "acc")):
-        what = f"{name} after m = {m:g} meets a tile whose max is {tile_max:g}"
-        expect_close(got[part], want[part], what, atol=1e-12)
+        got = attend_row(q, *strips, scale, tile)
+    p = np.exp(s - s.max())
+    expect_close(got, p @ v / p.sum(), f"{what}: the answer", atol=1e-9)
+    return strips
 
 
-def _row_so_far() -> State:
-    """Return the state of the row after its first tile, scores 1 and 3."""
-    p = np.exp(np.array([1.0, 3.0]) - 3.0)
-    return 3.0, float(p.sum()), p @ np.array([[1.0, 0.0], [0.0, 1.0]])
+def _test_row(*cases: tuple[int, int]) -> Callable[[Callable], None]:
+    """Return a test of the first keys of the row of the book, tile by tile."""
+
+    def test(attend_row: Callable) -> None:
+        for n, tile in cases:
+            what = f"scores {_shown(SCORES[:n])} in tiles of {tile}"
+            _answer(attend_row, SCORES[:n], VALUES[:n], tile, what)
+
+    return test
 
 
-def _test_first_tile(rescale: Callable) -> None:
-    empty = (-np.inf, 0.0, np.zeros(2))
-    _after(rescale, empty, 3.0, (3.0, 0.0, np.zeros(2)))
+def _test_far_scores(attend_row: Callable) -> None:
+    for shift in (2000.0, -2000.0):
+        s = SCORES[:4] + np.array([0, 0, shift, shift])
+        _answer(attend_row, s, VALUES[:4], 2, f"scores {_shown(s)} in tiles of 2")
+        s = SCORES + shift
+        _answer(attend_row, s, VALUES, 2, f"scores {_shown(s)} in tiles of 2")
 
 
-def _test_rise(rescale: Callable) -> None:
-    m, l, acc = _row_so_far()
-    corr = np.exp(3.0 - 5.0)
-    _after(rescale, (m, l, acc), 5.0, (5.0, l * corr, acc * corr))
+def _test_read_once(attend_row: Callable) -> None:
+    rng = np.random.default_rng(5)
+    for n, tile in ((63, 64), (64, 64), (65, 64), (130, 64), (100, 7), (9, 1)):
+        s, v = rng.normal(0, 3, n), rng.normal(size=(n, 3))
+        what = f"{n} random keys in tiles of {tile}"
+        for strip in _answer(attend_row, s, v, tile, what):
+            for j, count in enumerate(strip.reads[:n]):
+                expect(
+                    count == 1,
+                    f"{what}: row {j} of {strip.name} is read {count} times; "
+                    "expected once",
+                )
 
 
-def _test_no_rise(rescale: Callable) -> None:
-    state = _row_so_far()
-    _after(rescale, state, 2.0, state)
-    _after(rescale, state, 3.0, state)
+def _shown(scores: np.ndarray) -> str:
+    return ", ".join(f"{x:g}" for x in scores)
 
 
-def _test_high_rise(rescale: Callable) -> None:
-    _after(rescale, _row_so_far(), 2000.0, (2000.0, 0.0, np.zeros(2)))
+def attend_row(q, k, v, scale, tile):
+    """Wait inside a tile, repair between tiles, divide once."""
+    m, l, acc = -np.inf, 0.0, np.zeros(v.shape[1])
+    for start in range(0, len(k), tile):
+        stop = min(start + tile, len(k))
+        s = scale * (k[start:stop] @ q)
+        m_tile = s.max()
+        if m_tile > m:
+            corr = np.exp(m - m_tile)
+            l *= corr
+            acc *= corr
+            m = m_tile
+        p = np.exp(s - m)
+        l += p.sum()
+        acc += p @ v[start:stop]
+    return acc / l
 
 
-def _test_no_keys(rescale: Callable) -> None:
-    empty = (-np.inf, 0.0, np.zeros(2))
-    _after(rescale, empty, -np.inf, empty)
-
-
-def rescale_lines(m: float, l: float, acc: np.ndarray, tile_max: float) -> State:
-    """Bring l and acc to the larger max; do nothing where the max does not rise."""
-    if tile_max > m:
-        corr = np.exp(m - tile_max)
-        l *= corr
-        acc *= corr
-        m = tile_max
-    return m, l, acc
-
-
-def _l_not_rescaled(m: float, l: float, acc: np.ndarray, tile_max: float) -> State:
-    new, _, acc = rescale_lines(m, l, acc, tile_max)
-    return new, l, acc
-
-
-def _acc_not_rescaled(m: float, l: float, acc: np.ndarray, tile_max: float) -> State:
-    kept = acc.copy()
-    m, l, _ = rescale_lines(m, l, acc, tile_max)
-    return m, l, kept
-
-
-def _inverse_rescale(m: float, l: float, acc: np.ndarray, tile_max: float) -> State:
-    if tile_max > m:
-        corr = np.exp(tile_max - m) if l else 0.0
-        l, acc, m = l * corr, acc * corr, tile_max
-    return m, l, acc
-
-
-def _max_replaced_first(m: float, l: float, acc: np.ndarray, tile_max: float) -> State:
-    if tile_max > m:
-        m = tile_max
-        corr = np.exp(m - tile_max)
-        l, acc = l * corr, acc * corr
-    return m, l, acc
-
-
-def _max_kept(m: float, l: float, acc: np.ndarray, tile_max: float) -> State:
-    _, l, acc = rescale_lines(m, l, acc, tile_max)
-    return m, l, acc
-
-
-def _ge_for_gt(m: float, l: float, acc: np.ndarray, tile_max: float) -> State:
-    if tile_max >= m:
-        corr = np.exp(m - tile_max)
-        l, acc, m = l * corr, acc * corr, tile_max
-    return m, l, acc
-
-
-def _always_the_tile(m: float, l: float, acc: np.ndarray, tile_max: float) -> State:
-    corr = np.exp(m - tile_max)
-    return tile_max, l * corr, acc * corr
-
-
-rescale = Exercise(
+loop = Exercise(
     number="5.2",
-    title="The five lines",
+    title="The loop from memory",
     stars=2,
     steps=(
-        Step("the first tile meets an empty state", _test_first_tile),
-        Step("a tile that raises the max from 3 to 5", _test_rise),
-        Step("a tile that does not raise it changes nothing", _test_no_rise),
-        Step("a rise of two thousand leaves zeros, not NaN", _test_high_rise),
-        Step("an empty state and a tile without keys", _test_no_keys),
+        Step("the first tile meets an empty state", _test_row((2, 2))),
+        Step("a tile that raises the max from 3 to 5", _test_row((4, 2))),
+        Step("a tile that does not raise it", _test_row((6, 2), (6, 3))),
+        Step("a last tile that is shorter", _test_row((5, 2), (1, 4), (6, 4))),
+        Step("maxima two thousand apart, and far from zero", _test_far_scores),
+        Step("each key and each value is read once", _test_read_once),
     ),
-    solution=rescale_lines,
-    wrong={
-        "l_not_rescaled": _l_not_rescaled,
-        "acc_not_rescaled": _acc_not_rescaled,
-        "inverse_rescale": _inverse_rescale,
-        "max_replaced_first": _max_replaced_first,
-        "max_kept": _max_kept,
-        "ge_for_gt": _ge_for_gt,
-        "always_the_tile": _always_the_tile,
-    },
+    solution=attend_row,
+    wrong=WRONG_LOOPS,
 )
 
 # ---- 5.3 -----------------------------------------------------------------------------
@@ -259,7 +223,7 @@ def _quarter_of_the_width(head_dim: int, crossings: int) -> int:
 
 rows = Exercise(
     number="5.3",
-    title="What the matrix was good for",
+    title="How many rows have to share",
     stars=3,
     steps=(
         Step("head_dim 128 against eight crossings", _test_usual),
@@ -277,4 +241,4 @@ rows = Exercise(
     },
 )
 
-EXERCISES = (read_off, rescale, rows)
+EXERCISES = (read_off, loop, rows)

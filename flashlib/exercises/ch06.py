@@ -103,7 +103,7 @@ def _test_empty_rows(kv_end: Callable) -> None:
 
 
 def causal_end(i: int, seq_q: int, seq_k: int, causal: bool) -> int:
-    """Stop behind the key that row i sits on; a row before the first key sees none."""
+    """Stop after the key that row i sits on; a row before the first key sees none."""
     if not causal:
         return seq_k
     return max(0, i + 1 + seq_k - seq_q)

@@ -76,12 +76,12 @@ def run_job(
 ):  # fmt: skip
     """Compute the rows of one job: all tiles of keys, a few blocks of lanes."""
     rows, lanes = rows_of(target), lanes_of(q, target)
-    head_dim, head_dim_v = q.shape[2], v.shape[2]
+    head_dim_v = v.shape[2]
     wide = round_up(head_dim_v, rows)
     behind = min(len(work.m), round_up(segment.seq_q * segment.group - first, lanes))
     work.acc[:] = 0
     for at in range(0, behind, lanes):
-        load_queries(q, segment, first + at, work.q, at * head_dim, lanes)
+        load_queries(q, segment, first + at, work, at, target)
         start_state(
             segment, rules, first + at, work.m, work.l, work.lo, work.hi, at, lanes
         )
@@ -92,7 +92,7 @@ def run_job(
             )
     for at in range(0, behind, lanes):
         divide_rows(work.acc, at * wide, head_dim_v, work.l, at, target)
-        store_rows(segment, rules, first + at, work, at, wide, lanes, out, lse)
+        store_rows(segment, rules, first + at, work, at, wide, out, lse, target)
 
 
 @inner
@@ -134,7 +134,7 @@ def build_blocked(decorate, target, stamp):
         to_pack, to_run = counters(1), counters(1)
         for _ in prange(n_workers):
             packs = Packs(k_panels, v_panels, poison, n_panels)
-            pack_tiles(k, v, segments, tiles, tile, packs, to_pack, rows)
+            pack_tiles(k, v, segments, tiles, tile, packs, to_pack, target)
         for _ in prange(n_workers):
             packs = Packs(k_panels, v_panels, poison, n_panels)
             rules = Rules(mask, bias, sink, scale, softcap, left, right)

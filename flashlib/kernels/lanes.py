@@ -13,7 +13,9 @@ import numpy as np
 
 from flashlib.kernels.jit import inner
 from flashlib.kernels.microkernel import vectors_of
+from flashlib.kernels.rows import vector_lanes
 from flashlib.kernels.tile_softmax import cap_scores
+from flashlib.kernels.transpose import gather_lanes, scatter_lanes
 
 __all__ = [
     "Rules",
@@ -55,19 +57,28 @@ class Rules(NamedTuple):
 
 
 @inner
-def load_queries(q, segment, first, block, at, lanes):
-    """Copy `lanes` query rows, transposed, into ``[head_dim, lanes]``."""
-    head_dim = q.shape[2]
-    for lane in range(lanes):
+def row_addresses(rows, segment, first, idle, addresses):
+    """Write down where the row of every lane starts; `idle` stands for no row."""
+    for lane in range(len(addresses)):
         row = (first + lane) // segment.group
         head = segment.kv_head * segment.group + (first + lane) % segment.group
-        place = at + lane
         if row < segment.seq_q:
-            for d in range(head_dim):
-                block[place + d * lanes] = q[segment.q_start + row, head, d]
+            addresses[lane] = rows[segment.q_start + row, head].ctypes.data
         else:
-            for d in range(head_dim):
-                block[place + d * lanes] = 0
+            addresses[lane] = idle.ctypes.data
+
+
+@inner
+def load_queries(q, segment, first, work, at, target):
+    """Copy the query rows of a block, transposed, into ``[head_dim, lanes]``."""
+    lanes, width = len(work.rows), vector_lanes(q, target)
+    head_dim = q.shape[2]
+    work.idle[:] = 0
+    row_addresses(q, segment, first, work.idle, work.rows)
+    for lane in range(0, lanes, width):
+        gather_lanes(
+            work.rows, lane, head_dim, work.q, at * head_dim + lane, lanes, target
+        )
 
 
 @inner
@@ -152,17 +163,18 @@ def apply_data(segment, rules, first, s, k_first, n_keys, lanes, target):
 
 
 @inner
-def store_rows(segment, rules, first, work, at, wide, lanes, out, lse):
+def store_rows(segment, rules, first, work, at, wide, out, lse, target):
     """Write the finished rows of a block; those without weight get 0 or NaN."""
+    lanes, width = len(work.rows), vector_lanes(out, target)
+    row_addresses(out, segment, first, work.idle, work.rows)
+    for lane in range(0, lanes, width):
+        scatter_lanes(
+            work.acc, at * wide + lane, lanes, out.shape[2], work.rows, lane, target
+        )
     nothing = lse.dtype.type(-np.inf)
-    for lane in range(lanes):
-        row = (first + lane) // segment.group
-        if row >= segment.seq_q:
-            return
+    for lane in range(min(lanes, segment.seq_q * segment.group - first)):
         head = segment.kv_head * segment.group + (first + lane) % segment.group
-        i = segment.q_start + row
-        for d in range(out.shape[2]):
-            out[i, head, d] = work.acc[at * wide + d * lanes + lane]
+        i = segment.q_start + (first + lane) // segment.group
         if work.l[at + lane] != 0:
             lse[i, head] = work.m[at + lane] + math.log(work.l[at + lane])
             continue

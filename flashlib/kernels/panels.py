@@ -17,7 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib.kernels.jit import inner
+from flashlib.kernels.microkernel import rows_of
 from flashlib.kernels.threads import next_job
+from flashlib.kernels.transpose import deal_row, gather_panel
 
 __all__ = ["Packs", "allocate_panels", "list_tiles", "pack_tiles", "round_up"]
 
@@ -77,52 +79,61 @@ def allocate_panels(k, v, n_panels, rows):
 
 
 @inner
-def pack_tiles(k, v, segments, tiles, tile, packs, counter, rows):
+def pack_tiles(k, v, segments, tiles, tile, packs, counter, target):
     """Pack tiles of all KV heads until none is left."""
-    n_kv_heads = k.shape[1]
+    n_kv_heads, rows = k.shape[1], rows_of(target)
+    nothing = np.zeros(k.shape[2], k.dtype)
+    addresses = np.empty(rows, np.int64)
     job = next_job(counter)
     while job < len(tiles) * n_kv_heads:
         n, first, panel = tiles[job // n_kv_heads]
-        kv_head = job % n_kv_heads
         start, n_keys = segments[n, 2] + first, min(tile, segments[n, 3] - first)
+        kv_head = job % n_kv_heads
         panel += kv_head * packs.n_panels
-        pack_keys(k, start, n_keys, kv_head, packs, panel, rows)
-        pack_values(v, start, n_keys, kv_head, packs, panel, rows)
+        pack_keys(k, start, n_keys, kv_head, packs, panel, nothing, addresses, target)
+        pack_values(v, start, n_keys, kv_head, packs, panel, target)
         job = next_job(counter)
 
 
 @inner
-def pack_keys(k, start, n_keys, kv_head, packs, panel, rows):
-    """Copy `n_keys` keys into ``[panel, head_dim, rows]``."""
-    head_dim = k.shape[2]
-    at = panel * rows * head_dim
-    for t in range(round_up(n_keys, rows)):
-        place = at + t // rows * rows * head_dim + t % rows
-        if t < n_keys:
-            for d in range(head_dim):
-                packs.k[place + d * rows] = k[start + t, kv_head, d]
-        else:
-            for d in range(head_dim):
-                packs.k[place + d * rows] = 0
+def pack_keys(k, start, n_keys, kv_head, packs, panel, nothing, addresses, target):
+    """Copy `n_keys` keys into ``[panel, head_dim, rows]``; `nothing` fills it up."""
+    rows, head_dim = rows_of(target), k.shape[2]
+    for first in range(0, n_keys, rows):
+        for r in range(rows):
+            row = k[start + first + r, kv_head] if first + r < n_keys else nothing
+            addresses[r] = row.ctypes.data
+        at = (panel * rows + first) * head_dim
+        gather_panel(addresses, 0, head_dim, packs.k, at, target)
 
 
 @inner
-def pack_values(v, start, n_keys, kv_head, packs, panel, rows):
+def pack_values(v, start, n_keys, kv_head, packs, panel, target):
     """Copy the values of one tile into ``[panel, keys, rows]``, finite ones only.
 
     A value that is NaN or infinite is packed as 0, and its panel of keys is
     marked: hidden, it must not reach a row even through ``0 * NaN``; attended,
     it is added in a pass of its own.
     """
-    head_dim_v = v.shape[2]
+    rows, head_dim_v = rows_of(target), v.shape[2]
     infinity, zero = v.dtype.type(np.inf), v.dtype.type(0)
-    padded = round_up(n_keys, rows)
+    padded, whole = round_up(n_keys, rows), head_dim_v // rows
     at = panel * rows * round_up(head_dim_v, rows)
     packs.poison[panel : panel + padded // rows] = 0
     for t in range(n_keys):
-        for d in range(round_up(head_dim_v, rows)):
-            x = v[start + t, kv_head, d] if d < head_dim_v else zero
-            if not abs(x) < infinity:
-                packs.poison[panel + t // rows] = 1
-                x = zero
-            packs.v[at + d // rows * rows * padded + t * rows + d % rows] = x
+        row, place = v[start + t, kv_head], at + t * rows
+        deal_row(row, 0, whole, packs.v, place, padded * rows, target)
+        if whole * rows < head_dim_v:
+            for r in range(rows):
+                d = whole * rows + r
+                x = row[d] if d < head_dim_v else zero
+                packs.v[place + whole * padded * rows + r] = x
+        # 0 * x is NaN for every x that is not finite, and so is then the sum.
+        probe = zero
+        for d in range(head_dim_v):
+            probe += row[d] * zero
+        if probe != zero:
+            packs.poison[panel + t // rows] = 1
+            for d in range(head_dim_v):
+                if not abs(row[d]) < infinity:
+                    packs.v[place + d // rows * padded * rows + d % rows] = zero

@@ -53,7 +53,7 @@ def dot_rows(
 
     def codegen(context, builder, signature, args):
         vectors = Vectors(context, builder, s.dtype, shape)
-        keys = _addresses(vectors, rows, args[0], args[1], counts[0])
+        keys = vectors.rows(rows, args[0], args[1], counts[0])
         first = vectors.pointer(q, args[2], args[3])
         queries = [
             builder.gep(first, [builder.mul(args[7], INT(n))]) for n in range(counts[1])
@@ -90,7 +90,7 @@ def add_rows(
 
     def codegen(context, builder, signature, args):
         vectors = Vectors(context, builder, acc.dtype, shape)
-        values = _addresses(vectors, rows, args[0], args[1], counts[0])
+        values = vectors.rows(rows, args[0], args[1], counts[0])
         weights = vectors.pointer(p, args[2], builder.add(args[3], args[1]))
         first = vectors.pointer(acc, args[5], args[6])
         sums = [
@@ -219,19 +219,6 @@ def _saxpy(vectors: Vectors, values, factors, sums, depth) -> None:
 
     vectors.count(whole, [], by_vector)
     vectors.count(builder.sub(depth, start), [], by_element)
-
-
-def _addresses(vectors: Vectors, kind, array, at, count: int) -> list[ir.Value]:
-    """Return `count` row pointers out of an array of addresses."""
-    builder = vectors.builder
-    data = vectors.context.make_array(kind)(vectors.context, builder, array).data
-    pointer = vectors.element.as_pointer()
-    return [
-        builder.inttoptr(
-            builder.load(builder.gep(data, [builder.add(at, INT(r))])), pointer
-        )
-        for r in range(count)
-    ]
 
 
 def _literals(*constants) -> list[int]:

@@ -28,6 +28,8 @@ class Scratch(NamedTuple):
     acc           ``[n_blocks, head_dim_v rounded up, lanes]``
     m, l, corr    ``[n_blocks, lanes]``
     lo, hi        ``[n_blocks, lanes]``: keys that a lane may see
+    rows          ``[lanes]``: addresses of the rows of a block
+    idle          a row for the lanes that have none
     ============  ======================================================
     """
 
@@ -39,6 +41,8 @@ class Scratch(NamedTuple):
     corr: np.ndarray
     lo: np.ndarray
     hi: np.ndarray
+    rows: np.ndarray
+    idle: np.ndarray
 
 
 @inner
@@ -55,6 +59,8 @@ def make_scratch(q, v, tile, n_blocks, target):
         aligned(n, q),
         np.empty(n, np.int64),
         np.empty(n, np.int64),
+        np.empty(lanes, np.int64),
+        np.empty(max(q.shape[2], v.shape[2]), q.dtype),
     )
 
 

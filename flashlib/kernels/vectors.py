@@ -65,17 +65,32 @@ class Vectors:
         data = self.context.make_array(array_type)(self.context, self.builder, array)
         return self.builder.gep(data.data, [offset])
 
-    def load(self, pointer, offset):
+    def rows(self, array_type, array, offset, count: int) -> list:
+        """Return `count` row pointers out of an int64 array of addresses."""
+        first = self.pointer(array_type, array, offset)
+        addresses = [
+            self.builder.load(self.builder.gep(first, [INT(n)])) for n in range(count)
+        ]
+        kind = self.element.as_pointer()
+        return [self.builder.inttoptr(address, kind) for address in addresses]
+
+    def load(self, pointer, offset, width: int | None = None):
         """Load one vector; the address need not be aligned."""
+        kind = self.type if width is None else ir.VectorType(self.element, width)
         place = self.builder.gep(pointer, [offset])
-        wide = self.builder.bitcast(place, self.type.as_pointer())
+        wide = self.builder.bitcast(place, kind.as_pointer())
         return self.builder.load(wide, align=self.bits // 8)
 
     def store(self, vector, pointer, offset) -> None:
-        """Store one vector."""
+        """Store one vector, of any width."""
         place = self.builder.gep(pointer, [offset])
-        wide = self.builder.bitcast(place, self.type.as_pointer())
+        wide = self.builder.bitcast(place, vector.type.as_pointer())
         self.builder.store(vector, wide, align=self.bits // 8)
+
+    def copy(self, source, source_at, target, target_at) -> None:
+        """Copy one element."""
+        value = self.builder.load(self.builder.gep(source, [source_at]))
+        self.builder.store(value, self.builder.gep(target, [target_at]))
 
     def spread(self, scalar):
         """Repeat one value in every lane."""
@@ -187,6 +202,30 @@ class Vectors:
             ]
             vector = combine(*halves)
         return self.builder.extract_element(vector, INT32(0))
+
+    def interleave(self, vectors: list):
+        """Return one wide vector: the first lanes of all, the second lanes of all ...
+
+        Rows become columns; the number of vectors must be a power of two.
+        """
+        if len(vectors) == 1:
+            return vectors[0]
+        even, odd = self.interleave(vectors[::2]), self.interleave(vectors[1::2])
+        n = even.type.count
+        order = [i // 2 + i % 2 * n for i in range(2 * n)]
+        kind = ir.VectorType(INT32, 2 * n)
+        return self.builder.shuffle_vector(even, odd, ir.Constant(kind, order))
+
+    def pieces(self, wide, width: int) -> list:
+        """Cut a wide vector into vectors of `width` lanes."""
+        undefined = ir.Constant(wide.type, ir.Undefined)
+        kind = ir.VectorType(INT32, width)
+        return [
+            self.builder.shuffle_vector(
+                wide, undefined, ir.Constant(kind, list(range(at, at + width)))
+            )
+            for at in range(0, wide.type.count, width)
+        ]
 
     def _call(self, name: str, *operands):
         kind = operands[0].type

@@ -113,15 +113,17 @@ class Instruction:
             engine = kwargs.pop("engine")
         names = self.names
         values = dict(zip(names, args, strict=False))
-        values.update(kwargs)
-        if len(values) < len(names):
-            values = {**self.defaults, **values}
-        if len(values) != len(names) or len(args) + len(kwargs) > len(values):
-            self._complain(args, kwargs)
-        if tuple(values) != names:
-            values = {name: values[name] for name in names if name in values}
-            if len(values) != len(names):
+        taken = 0
+        for name in names[len(args) :]:
+            if name in kwargs:
+                values[name] = kwargs[name]
+                taken += 1
+            elif name in self.defaults:
+                values[name] = self.defaults[name]
+            else:
                 self._complain(args, kwargs)
+        if taken != len(kwargs) or len(args) > len(names):
+            self._complain(args, kwargs)
         return values, engine
 
     def _complain(self, args: tuple, kwargs: dict) -> None:

@@ -1,4 +1,4 @@
-"""Instructions of the gpsimd engine: index patterns and masks by index (chapter 15).
+"""Instructions of the gpsimd engine: index patterns and masks by index (chapter 16).
 
 Both evaluate ``offset + partition * channel_multiplier + sum(index * step)`` in
 32-bit integers for every element. Neither can touch PSUM.

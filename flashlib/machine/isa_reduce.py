@@ -1,4 +1,4 @@
-"""Instructions of the vector engine that reduce along free axes (chapter 15).
+"""Instructions of the vector engine that reduce along free axes (chapter 17).
 
 Partitions are never reduced here: lanes do not meet. Sums over partitions are
 matrix products, maxima go through a transpose.

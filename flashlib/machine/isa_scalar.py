@@ -1,4 +1,4 @@
-"""Instructions of the scalar engine: functions of one variable (chapter 15).
+"""Instructions of the scalar engine: functions of one variable (chapter 16).
 
 ``f(x * scale + bias)`` costs one pass, whatever ``f``. A running sum per lane comes
 along in 128 registers that survive from one instruction to the next.

@@ -1,4 +1,4 @@
-"""Instructions of the vector engine that select and shuffle (chapter 15).
+"""Instructions of the vector engine that select and shuffle (chapter 16).
 
 They choose between a tile and a fill value, by index or by data, and move rows
 inside a quadrant of 32 partitions.

@@ -1,4 +1,4 @@
-"""Instructions of the vector engine that compute element by element (chapter 15).
+"""Instructions of the vector engine that compute element by element (chapter 16).
 
 Arithmetic reads any type as float32 and rounds once on write. Bit operators take
 integers as they are. One operand at most may stand in PSUM.

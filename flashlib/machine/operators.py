@@ -1,4 +1,4 @@
-"""Give meaning to the operator and function names of the engines (chapter 15).
+"""Give meaning to the operator and function names of the engines (chapter 16).
 
 Operators take float32 and return float32, comparisons return 1.0 or 0.0. The bit
 operators work on integers without any cast.

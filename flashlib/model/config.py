@@ -126,6 +126,11 @@ class Qwen3Config:
                     f"{key} has {fields[key]!r}; expected {value!r}, the only one that "
                     "the forward pass here computes"
                 )
+        kinds = set(fields.get("layer_types") or ()) - {"full_attention"}
+        if kinds:
+            raise ArgumentError(
+                f"layer_types has {min(kinds)!r}; expected 'full_attention' everywhere"
+            )
         missing = [key for key in _SIZES.values() if key not in fields]
         if missing:
             known = ", ".join(_SIZES.values())

@@ -159,12 +159,12 @@ class PlainLoop:
 
     def step(self, m, l, acc, s, v):
         """Add one tile to the running max, denominator and numerator."""
-        tile_max = self.largest(s)
-        if tile_max > m:
-            corr = self.exp(m - tile_max)
+        m_tile = self.largest(s)
+        if m_tile > m:
+            corr = self.exp(m - m_tile)
             l *= corr
             acc *= corr
-            m = tile_max
+            m = m_tile
         p = self.exp(s - m)
         l += p.sum()
         acc += p @ v

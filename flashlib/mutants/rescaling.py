@@ -18,11 +18,11 @@ class NoRescaleL(PlainLoop):
     """It rescales acc but not l when the max rises."""
 
     def step(self, m, l, acc, s, v):
-        tile_max = self.largest(s)
-        if tile_max > m:
-            corr = self.exp(m - tile_max)
+        m_tile = self.largest(s)
+        if m_tile > m:
+            corr = self.exp(m - m_tile)
             acc *= corr
-            m = tile_max
+            m = m_tile
         p = self.exp(s - m)
         l += p.sum()
         acc += p @ v
@@ -33,11 +33,11 @@ class NoRescaleAcc(PlainLoop):
     """It rescales l but not acc when the max rises."""
 
     def step(self, m, l, acc, s, v):
-        tile_max = self.largest(s)
-        if tile_max > m:
-            corr = self.exp(m - tile_max)
+        m_tile = self.largest(s)
+        if m_tile > m:
+            corr = self.exp(m - m_tile)
             l *= corr
-            m = tile_max
+            m = m_tile
         p = self.exp(s - m)
         l += p.sum()
         acc += p @ v
@@ -48,12 +48,12 @@ class InverseRescale(PlainLoop):
     """It multiplies by exp(m_new - m_old) where exp(m_old - m_new) belongs."""
 
     def step(self, m, l, acc, s, v):
-        tile_max = self.largest(s)
-        if tile_max > m:
-            corr = self.exp(tile_max - m) if l else 0.0
+        m_tile = self.largest(s)
+        if m_tile > m:
+            corr = self.exp(m_tile - m) if l else 0.0
             l *= corr
             acc *= corr
-            m = tile_max
+            m = m_tile
         p = self.exp(s - m)
         l += p.sum()
         acc += p @ v
@@ -64,10 +64,10 @@ class MaxReplacedFirst(PlainLoop):
     """It stores the new max before it computes the correction, which is then 1."""
 
     def step(self, m, l, acc, s, v):
-        tile_max = self.largest(s)
-        if tile_max > m:
-            m = tile_max
-            corr = self.exp(m - tile_max)
+        m_tile = self.largest(s)
+        if m_tile > m:
+            m = m_tile
+            corr = self.exp(m - m_tile)
             l *= corr
             acc *= corr
         p = self.exp(s - m)
@@ -80,12 +80,12 @@ class GeForGt(PlainLoop):
     """It compares with >= where > belongs: an empty tile computes -inf minus -inf."""
 
     def step(self, m, l, acc, s, v):
-        tile_max = self.largest(s)
-        if tile_max >= m:
-            corr = self.exp(m - tile_max)
+        m_tile = self.largest(s)
+        if m_tile >= m:
+            corr = self.exp(m - m_tile)
             l *= corr
             acc *= corr
-            m = tile_max
+            m = m_tile
         p = self.exp(s - m)
         l += p.sum()
         acc += p @ v

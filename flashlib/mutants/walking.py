@@ -36,12 +36,12 @@ class HalfWeights(PlainLoop):
     """It rounds p to float16 before the product with v."""
 
     def step(self, m, l, acc, s, v):
-        tile_max = self.largest(s)
-        if tile_max > m:
-            corr = self.exp(m - tile_max)
+        m_tile = self.largest(s)
+        if m_tile > m:
+            corr = self.exp(m - m_tile)
             l *= corr
             acc *= corr
-            m = tile_max
+            m = m_tile
         p = self.exp(s - m)
         l += p.sum()
         acc += p.astype(np.float16).astype(p.dtype) @ v

@@ -58,7 +58,7 @@ def walk_state(head: int, step: str) -> dict[str, object]:
         "s": [] if action == "start" else (K[keys, kv] @ Q[0, head]).tolist(),
         "p": done.p.tolist(),
         "corr": float(done.corr),
-        "rises": bool(done.tile_max > done.before.m),
+        "rises": bool(done.m_tile > done.before.m),
         "m": None if after.m == -np.inf else float(after.m),
         "l": float(after.l),
         "acc": after.acc.tolist(),
@@ -83,7 +83,7 @@ def _title(action: str, t: int) -> str:
     return {
         "start": "before the first tile",
         "scores": f"tile {t}, pass 1: scores",
-        "rescale": f"tile {t}: the five lines",
+        "rescale": f"tile {t}: the repair",
         "add": f"tile {t}, pass 2: add",
         "divide": "after the last tile",
     }[action]
@@ -91,7 +91,7 @@ def _title(action: str, t: int) -> str:
 
 def _lines(done: Step, after: OnlineSoftmax, action: str) -> list[list[object]]:
     """Write the buffers as label, value, and whether this action changed them."""
-    rises = bool(done.tile_max > done.before.m)
+    rises = bool(done.m_tile > done.before.m)
     rescales = action == "rescale" and rises
     added = action == "add"
     old = _number(float(done.before.m))

@@ -127,6 +127,10 @@ CONFIGS = {
     "another model": ({"model_type": "llama"}, ("model_type", "llama")),
     "a bias": ({"attention_bias": True}, ("attention_bias",)),
     "a window": ({"use_sliding_window": True}, ("use_sliding_window",)),
+    "layers of two kinds": (
+        {"layer_types": ["full_attention", "sliding_attention"]},
+        ("layer_types", "sliding_attention"),
+    ),
     "stretched positions": (
         {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4}},
         ("rope_type", "yarn"),

@@ -61,7 +61,7 @@ def rescale_only_on_a_rise() -> Finding:
     kept, raised = [], 0
     for _, steps in _rows():
         for done in steps[1:]:
-            if done.tile_max > done.before.m:
+            if done.m_tile > done.before.m:
                 raised += 1
             else:
                 kept.append(float(done.corr))

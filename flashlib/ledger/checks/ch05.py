@@ -102,12 +102,12 @@ def first_pass() -> Finding:
     keys = np.array([[1, 0], [1, 2], [2, 0], [2, 3], [3, 1], [0, 0]], float)
     maxima = []
     for start in range(0, 6, 2):
-        tile_max = -np.inf
+        m_tile = -np.inf
         for key in keys[start : start + 2]:
             dot = sum(a * b for a, b in zip(q, key, strict=True))
-            tile_max = max(tile_max, dot)
-        maxima.append(float(tile_max))
-    walked = [float(done.tile_max) for done in walk(SCORES, VALUES, 2)]
+            m_tile = max(m_tile, dot)
+        maxima.append(float(m_tile))
+    walked = [float(done.m_tile) for done in walk(SCORES, VALUES, 2)]
     return Finding(
         _verdict(maxima == walked),
         f"dot, scale and compare give the tile maxima {maxima}; the walk has {walked}",

@@ -1,0 +1,167 @@
+"""Take the queries of one KV head past a few rows of a cache (chapter 14)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flashlib.kernels.jit import inner
+from flashlib.kernels.rows import add_rows, dot_rows, softmax_row, vector_lanes
+from flashlib.kernels.threads import aligned
+from flashlib.kernels.tile_softmax import cap_scores
+
+__all__ = ["STEP", "Cache", "Rules", "Work", "load_lanes", "make_work", "take_step"]
+
+# Keys per step: their scores stay in the first-level cache.
+STEP = 64
+
+
+class Cache(NamedTuple):
+    """Where the rows of the cache lie."""
+
+    places: np.ndarray
+    table: np.ndarray
+    block_len: int
+
+
+class Rules(NamedTuple):
+    """What changes a score, and how far a row sees."""
+
+    scale: float
+    softcap: float
+    left: int
+    right: int
+
+
+class Work(NamedTuple):
+    """What one thread works in."""
+
+    q: np.ndarray
+    s: np.ndarray
+    k_rows: np.ndarray
+    v_rows: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+
+
+@inner
+def make_work(q, n_lanes):
+    """Allocate the buffers of one thread."""
+    return Work(
+        aligned(n_lanes * q.shape[3], q),
+        aligned(n_lanes * STEP, q),
+        np.empty(STEP, np.int64),
+        np.empty(STEP, np.int64),
+        np.empty(n_lanes, np.int64),
+        np.empty(n_lanes, np.int64),
+    )
+
+
+@inner
+def load_lanes(q, b, kv_head, group, length, rules, work):
+    """Copy the queries of one KV head, and note the keys that each may see."""
+    seq_new, head_dim = q.shape[1], q.shape[3]
+    for lane in range(seq_new * group):
+        row, head = lane // group, kv_head * group + lane % group
+        position = length - seq_new + row
+        work.lo[lane] = max(position - rules.left, 0)
+        work.hi[lane] = min(position + rules.right + 1, length)
+        for d in range(head_dim):
+            work.q[lane * head_dim + d] = q[b, row, head, d]
+
+
+@inner
+def find_rows(cache, b, kv_head, first, count, work):
+    """Write down the addresses of `count` keys and values from `first` on."""
+    page, slot = first // cache.block_len, first % cache.block_len
+    for t in range(count):
+        number = cache.table[b, page]
+        for which, rows in ((0, work.k_rows), (1, work.v_rows)):
+            base, per_page, per_token, per_head = cache.places[which]
+            rows[t] = base + number * per_page + slot * per_token + kv_head * per_head
+        slot += 1
+        if slot == cache.block_len:
+            page, slot = page + 1, 0
+
+
+@inner
+def take_step(
+    work, cache, rules, b, kv_head, first, count, partial, at, widths, target
+):
+    """Take all lanes past `count` keys from `first` on."""
+    n_lanes, (head_dim, head_dim_v) = len(work.lo), widths
+    find_rows(cache, b, kv_head, first, count, work)
+    score_step(work, rules, count, n_lanes, head_dim, target)
+    weigh_step(work, rules, first, count, partial, at, n_lanes, head_dim_v, target)
+    add_step(work, first, count, partial, at, n_lanes, head_dim_v, target)
+
+
+@inner
+def score_step(work, rules, count, n_lanes, head_dim, target):
+    """Score `count` keys, four at a time, for pairs of lanes."""
+    q, s, rows, scale = work.q, work.s, work.k_rows, rules.scale
+    for lane in range(0, n_lanes, 2):
+        q_at, s_at, pair = lane * head_dim, lane * STEP, lane + 1 < n_lanes
+        whole = count // 4 * 4
+        for t in range(0, whole, 4):
+            if pair:
+                dot_rows(rows, t, q, q_at, s, s_at, STEP, head_dim, scale, 4, 2, target)
+            else:
+                dot_rows(rows, t, q, q_at, s, s_at, STEP, head_dim, scale, 4, 1, target)
+        for t in range(whole, count):
+            if pair:
+                dot_rows(rows, t, q, q_at, s, s_at, STEP, head_dim, scale, 1, 2, target)
+            else:
+                dot_rows(rows, t, q, q_at, s, s_at, STEP, head_dim, scale, 1, 1, target)
+
+
+@inner
+def weigh_step(work, rules, first, count, partial, at, n_lanes, head_dim_v, target):
+    """Hide, and take every lane through the online softmax."""
+    width = vector_lanes(work.s, target)
+    hidden = work.s.dtype.type(-np.inf)
+    padded = (count + width - 1) // width * width
+    for lane in range(n_lanes):
+        s_at = lane * STEP
+        if rules.softcap > 0:
+            cap_scores(work.s, s_at, padded // width, rules.softcap, target)
+        for t in range(count):
+            if not work.lo[lane] <= first + t < work.hi[lane]:
+                work.s[s_at + t] = hidden
+        for t in range(count, padded):
+            work.s[s_at + t] = hidden
+        corr = softmax_row(
+            work.s, s_at, padded // width, partial.m, partial.l, at + lane, target
+        )
+        acc_at = (at + lane) * head_dim_v
+        for d in range(head_dim_v):
+            partial.acc[acc_at + d] *= corr
+
+
+@inner
+def add_step(work, first, count, partial, at, n_lanes, head_dim_v, target):
+    """Add the values; a key that some lane does not see is added lane by lane."""
+    rows, s, acc = work.v_rows, work.s, partial.acc
+    start = min(max(work.lo[n_lanes - 1] - first, 0), count)
+    stop = max(min(work.hi[0] - first, count), start)
+    whole = start + (stop - start) // 4 * 4
+    for lane in range(0, n_lanes, 2):
+        s_at, acc_at, pair = lane * STEP, (at + lane) * head_dim_v, lane + 1 < n_lanes
+        for t in range(start, whole, 4):
+            if pair:
+                add_rows(rows, t, s, s_at, STEP, acc, acc_at, head_dim_v, 4, 2, target)
+            else:
+                add_rows(rows, t, s, s_at, STEP, acc, acc_at, head_dim_v, 4, 1, target)
+        for t in range(whole, stop):
+            if pair:
+                add_rows(rows, t, s, s_at, STEP, acc, acc_at, head_dim_v, 1, 2, target)
+            else:
+                add_rows(rows, t, s, s_at, STEP, acc, acc_at, head_dim_v, 1, 1, target)
+    for t in range(count):
+        if start <= t < stop:
+            continue
+        for lane in range(n_lanes):
+            if work.lo[lane] <= first + t < work.hi[lane]:
+                acc_at = (at + lane) * head_dim_v
+                add_rows(
+                    rows, t, s, lane * STEP, STEP, acc, acc_at, head_dim_v, 1, 1, target
+                )

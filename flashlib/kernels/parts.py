@@ -1,0 +1,86 @@
+"""Cut a long row of keys into parts, and merge what they leave (chapter 14)."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from flashlib.kernels.jit import inner
+
+__all__ = ["Partial", "list_parts", "merge_parts"]
+
+# Keys per part where nobody asks for a number of parts: half a megabyte of K
+# and V at 128 floats, long enough to hide the cost of a job.
+PART = 256
+
+
+class Partial(NamedTuple):
+    """The states of all parts, ``[n_parts, n_kv_heads, lanes, ...]``."""
+
+    m: np.ndarray
+    l: np.ndarray
+    acc: np.ndarray
+
+
+@inner
+def list_parts(lengths, seq_new, left, num_splits):
+    """Cut the keys that the rows of every sequence may see into parts.
+
+    Returns
+    -------
+    int64, ``[n_parts, 5]``
+        Sequence, first key, key behind the last, how many parts of the
+        sequence come before, and how many it has.
+    """
+    batch = len(lengths)
+    counts = np.ones(batch, np.int64)
+    for b in range(batch):
+        n_keys = lengths[b] - max(lengths[b] - seq_new - left, 0)
+        wanted = num_splits if num_splits > 0 else (n_keys + PART - 1) // PART
+        counts[b] = max(min(wanted, n_keys), 1)
+    parts = np.empty((counts.sum(), 5), np.int64)
+    number = 0
+    for b in range(batch):
+        first = max(lengths[b] - seq_new - left, 0)
+        n_keys, n_parts = lengths[b] - first, counts[b]
+        for n in range(n_parts):
+            parts[number, 0] = b
+            parts[number, 1] = first + n_keys * n // n_parts
+            parts[number, 2] = first + n_keys * (n + 1) // n_parts
+            parts[number, 3] = n
+            parts[number, 4] = n_parts
+            number += 1
+    return parts
+
+
+@inner
+def merge_parts(
+    partial, work, first_at, stride, n_parts, sink, kv_head, group, out, lse
+):
+    """Merge the parts of one KV head of one sequence into its result."""
+    n_lanes, head_dim_v = len(work.lo), out.shape[2]
+    nothing, zero = lse.dtype.type(-np.inf), lse.dtype.type(0)
+    for lane in range(n_lanes):
+        row, head = lane // group, kv_head * group + lane % group
+        m = sink[head]
+        for part in range(n_parts):
+            m = max(m, partial.m[first_at + part * stride + lane])
+        base = m if m > nothing else zero
+        l = math.exp(sink[head] - base)
+        result = out[row, head]
+        result[:] = zero
+        for part in range(n_parts):
+            at = first_at + part * stride + lane
+            corr = math.exp(partial.m[at] - base)
+            l += partial.l[at] * corr
+            for d in range(head_dim_v):
+                result[d] += partial.acc[at * head_dim_v + d] * corr
+        if l != 0:
+            for d in range(head_dim_v):
+                result[d] /= l
+            lse[row, head] = m + math.log(l)
+        else:
+            # Attended, but all scores are -inf: 0 / 0, as on paper.
+            if work.lo[lane] < work.hi[lane]:
+                result[:] = np.nan
+            lse[row, head] = nothing

@@ -1,0 +1,210 @@
+"""Refuse what the decode kernel cannot run, before its first instruction (chapter 21).
+
+The kernel asserts most of this when it is compiled; a few limits of ours stand
+beside: heads times queries in one bank, queries on the partitions of one fold, and
+page numbers that exist.
+"""
+
+import math
+
+import ml_dtypes
+import numpy as np
+
+from flashlib.errors import DTypeError, MachineError, ShapeError
+from flashlib.machine.spec import Spec
+from flashlib.programs.blocks import LANES
+from flashlib.programs.tkg.config import TkgConfig
+from flashlib.programs.tkg.sizes import GROUP_COLUMNS, TILE_BYTES, TkgSizes
+
+FLOAT32 = np.dtype(np.float32)
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+FLOAT8 = np.dtype(ml_dtypes.float8_e4m3)
+ROPE_SLOTS = 2**17
+
+
+def refuse(condition: bool, message: str, error: type[Exception] = ShapeError) -> None:
+    """Raise when the condition holds."""
+    if condition:
+        raise error(message)
+
+
+def positive(**sizes: int) -> None:
+    """Every size is 1 or more."""
+    for name, size in sizes.items():
+        refuse(
+            size < 1,
+            f"{name} is {size}; expected 1 or more; the machine has no empty tensors",
+        )
+
+
+def check_core(spec: Spec, lnc: int) -> None:
+    """The generation has what the kernel uses, and one or two cores run it."""
+    refuse(
+        spec.generation < 3,
+        f"spec is {spec.name}; expected generation 3 or later; it has no dma_transpose",
+        MachineError,
+    )
+    refuse(
+        lnc not in (1, 2),
+        f"lnc is {lnc!r}; expected 1 or 2; a logical core is one physical core or two",
+    )
+
+
+def check_config(config: TkgConfig) -> None:
+    """Switches that do not depend on the arrays."""
+    positive(curr_sprior=config.curr_sprior, full_sprior=config.full_sprior)
+    refuse(
+        config.curr_sprior > config.full_sprior,
+        f"curr_sprior is {config.curr_sprior}; expected at most full_sprior, "
+        f"{config.full_sprior}; the cache has no more slots",
+    )
+    limit = config.fa_tile_s_prior
+    refuse(
+        limit < LANES or limit % LANES != 0,
+        f"fa_tile_s_prior is {limit}; expected a positive multiple of 128; a tile "
+        "fills the partitions",
+    )
+    refuse(
+        config.block_len < 0,
+        f"block_len is {config.block_len}; expected 0 or more; 0 means a flat cache",
+    )
+    refuse(
+        not config.fuse_rope and not config.qk_in_sb,
+        "fuse_rope and qk_in_sb are False; expected one of them; without the fused "
+        "rotation q and the active k arrive on chip; set qk_in_sb",
+    )
+    refuse(
+        config.fuse_rope and config.curr_sprior > ROPE_SLOTS,
+        f"curr_sprior is {config.curr_sprior} with fuse_rope; expected at most "
+        f"{ROPE_SLOTS}; beyond, float32 angles are too coarse; rotate outside",
+    )
+
+
+def check_types(q: np.dtype, tensors: dict[str, np.dtype], fuse_rope: bool) -> None:
+    """Types of q and of the four tensors of keys and values."""
+    types = {t.name for t in (FLOAT32, BFLOAT16, FLOAT8)}
+    for name, dtype in {"q": q, **tensors}.items():
+        refuse(
+            dtype.name not in types,
+            f"{name} is {dtype.name}; expected float32, bfloat16 or float8_e4m3; the "
+            "kernel computes in no other type; cast it",
+            DTypeError,
+        )
+    first = tensors["k_prior"]
+    for name, dtype in tensors.items():
+        refuse(
+            dtype != first,
+            f"{name} is {dtype.name}; expected {first.name} like k_prior; keys and "
+            "values, cached and active, share one type",
+            DTypeError,
+        )
+    same = q in (BFLOAT16, FLOAT8) if first == FLOAT8 else q == first
+    refuse(
+        not same,
+        f"q is {q.name} with {first.name} keys; expected {first.name}"
+        f"{' or bfloat16' if first == FLOAT8 else ''}; the tensor engine does not mix "
+        "float32 with narrower types; cast q",
+        DTypeError,
+    )
+    refuse(
+        first == FLOAT8 and fuse_rope,
+        "fuse_rope is True with float8_e4m3 keys; expected False; the rotation needs "
+        "a wider type; rotate outside and set qk_in_sb",
+        DTypeError,
+    )
+
+
+def check_limits(s: TkgSizes, config: TkgConfig) -> None:
+    """Limits of partitions, banks and tiles."""
+    refuse(
+        s.head_dim > LANES,
+        f"head_dim is {s.head_dim}; expected at most 128; it lies on the partitions",
+    )
+    refuse(
+        s.width > GROUP_COLUMNS,
+        f"n_heads * seq is {s.n_heads} * {s.seq} = {s.width}; expected at most 512; "
+        "the columns of one item share a bank of psum; split the heads",
+    )
+    refuse(
+        s.seq > LANES,
+        f"seq is {s.seq}; expected at most 128; active rows lie on the partitions",
+    )
+    refuse(
+        s.slots % (s.slot_cores * LANES) != 0,
+        f"curr_sprior is {s.slots} on {s.slot_cores} sharing cores; expected a "
+        f"multiple of {s.slot_cores * LANES}; every core fills its partitions; pad "
+        "the cache",
+    )
+    refuse(
+        s.tiles[-1] < s.seq,
+        f"the last tile has {s.tiles[-1]} slots; expected at least seq, {s.seq}; the "
+        "active tokens lie in it",
+    )
+    need = 8 * s.width * s.tiles[0]
+    refuse(
+        need > TILE_BYTES,
+        f"8 * n_heads * seq * tile is 8 * {s.width} * {s.tiles[0]} = {need}; expected "
+        f"at most {TILE_BYTES}; scores of one item stay on chip; use fewer heads or a "
+        "smaller fa_tile_s_prior",
+    )
+    if config.fuse_rope:
+        _check_rope(s)
+
+
+def _check_rope(s: TkgSizes) -> None:
+    """The fused rotation handles all columns at once, on one core or on both."""
+    columns = s.batch * s.width
+    refuse(
+        columns > LANES,
+        f"batch * n_heads * seq is {columns} with fuse_rope; expected at most 128; "
+        "all columns are rotated at once; rotate outside and set qk_in_sb",
+    )
+    refuse(
+        s.head_dim % 64 != 0,
+        f"head_dim is {s.head_dim} with fuse_rope; expected 64 or 128; the halves "
+        "start at partition 32 or 64",
+    )
+    refuse(
+        s.batch_sharded,
+        f"batch {s.batch} is shared by two cores with fuse_rope; expected shared "
+        "slots; every core rotates all columns; use lnc=1 or rotate outside",
+    )
+
+
+def check_pages(s: TkgSizes, config: TkgConfig) -> None:
+    """What paging needs of switches and block lengths."""
+    wanted = {"strided_mm1": False, "tp_k_prior": True, "qk_in_sb": True}
+    for name, value in wanted.items():
+        found = getattr(config, name)
+        refuse(
+            found != value,
+            f"{name} is {found} with pages; expected {value}; pages are "
+            "[block_len, head_dim], gathered in order, with q on chip",
+        )
+    blocks = s.block_len * LANES
+    refuse(
+        s.tiled and (s.tiles[0] % blocks != 0 or s.tiles[-1] % blocks != 0),
+        f"tiles have {s.tiles[0]} and {s.tiles[-1]} slots; expected multiples of "
+        f"{blocks}, 128 blocks of {s.block_len}; a gather fills the partitions",
+    )
+    refuse(
+        s.block_len > 8 and s.block_len % 8 != 0,
+        f"block_len is {s.block_len} after resizing; expected 8 or less, or a multiple "
+        "of 8; blocks are transposed in eights",
+    )
+    refuse(
+        math.ceil(s.seq / s.block_len) > LANES,
+        f"seq is {s.seq} with blocks of {s.block_len}; expected at most "
+        f"{LANES * s.block_len}; the active rows fit into one fold",
+    )
+
+
+def check_room(s: TkgSizes, spec: Spec, io: int, kv: int) -> None:
+    """All buffers of one tile fit on chip."""
+    need = s.sbuf_bytes(io, kv)
+    refuse(
+        need > spec.sbuf_bytes_per_partition,
+        f"buffers of a tile of {s.tiles[0]} slots need about {need} bytes per "
+        f"partition; expected at most {spec.sbuf_bytes_per_partition}; scores, keys "
+        "and values of one tile stay on chip; use a smaller fa_tile_s_prior",
+    )

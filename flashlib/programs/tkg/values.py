@@ -1,0 +1,98 @@
+"""Bring values on chip as [128, n, head_dim], in the layout of the keys (chapter 21)."""
+
+import numpy as np
+
+from flashlib.machine.tile import Tile
+from flashlib.programs.blocks import LANES, pieces
+from flashlib.programs.tkg.keys import fold_index, page_rows
+from flashlib.programs.tkg.run import CoreRun, Window
+
+CLEANED_AT_ONCE = 16
+UINT8 = np.dtype(np.uint8)
+
+
+def load_values(run: CoreRun, win: Window, item: int) -> Tile:
+    """Load the values of one batch item, active rows in the last slots.
+
+    Strided slots of one partition are neighbors in the cache, so a partition is
+    filled by one long run; sequential ones come row by row.
+    """
+    m, s, d = run.m, run.s, run.s.head_dim
+    batch, layout = win.batch + item, win.layout
+    with m.step("v_load"):
+        values = m.sbuf.alloc((LANES, win.n, d), run.kv)
+        if s.paged:
+            for fold in range(layout.folds):
+                part = values[:, fold * layout.unit : (fold + 1) * layout.unit]
+                index = fold_index(run, win, item, fold)
+                m.isa.dma_copy(part, page_rows(run, run.hbm["v_pages"], index))
+        else:
+            rows = run.hbm["v_prior"][batch, 0, win.slots]
+            folded = rows.reshape(layout.folds, LANES, layout.unit, d)
+            shape = (LANES, layout.folds, layout.unit, d)
+            m.isa.dma_copy(values.reshape(shape), folded.permute((1, 0, 2, 3)))
+        if win.active:
+            for cells in layout.tail(s.seq):
+                rows = run.hbm["v_active"][batch, 0, cells.rows]
+                dst = values[cells.partitions, cells.free]
+                m.isa.dma_copy(dst, rows.reshape(*cells.shape, d))
+    return values
+
+
+def clean_values(run: CoreRun, values: Tile, mask: Tile, hits: Tile) -> None:
+    """Replace values that are not finite, or masked for all, by 0 (hardened only).
+
+    0 times NaN is NaN, so a masked row must not reach the product. What is not
+    finite but attended is counted in ``hits [head_dim, width]``: such results become
+    NaN again in :func:`restore_hits`.
+
+    Parameters
+    ----------
+    values : Tile
+        ``[128, n, head_dim]``, changed in place.
+    mask : Tile
+        ``[128, n, width]`` of one batch item.
+    """
+    m = run.m
+    for chunk in pieces(values.shape[1], CLEANED_AT_ONCE):
+        with m.sbuf.scope():
+            part, flags = values[:, chunk], mask[:, chunk]
+            broken = _broken(run, part)
+            attended = m.sbuf.alloc(flags.shape, run.io)
+            m.isa.tensor_copy(attended, flags)
+            for t in range(part.shape[1]):
+                m.isa.nc_matmul(hits, stationary=broken[:, t], moving=attended[:, t])
+            dead = _dead(run, flags)
+            drop = m.sbuf.alloc(part.shape, UINT8)
+            wide = dead[:, :, None].broadcast_to(part.shape)
+            m.isa.tensor_tensor(drop, broken, wide, "maximum")
+            zeros = m.isa.memset(m.sbuf.alloc(part.shape, run.kv), 0.0)
+            m.isa.tensor_copy_predicated(part, zeros, drop)
+
+
+def _broken(run: CoreRun, part: Tile) -> Tile:
+    """Flag what is not finite: x - x is 0 for finite x only."""
+    m = run.m
+    difference = m.sbuf.alloc(part.shape)
+    m.isa.tensor_tensor(difference, part, part, "subtract")
+    flags = m.sbuf.alloc(part.shape, run.io)
+    return m.isa.tensor_scalar(flags, difference, "not_equal", 0.0)
+
+
+def _dead(run: CoreRun, flags: Tile) -> Tile:
+    """Flag slots that no query of the item attends, ``[128, n]``."""
+    m = run.m
+    alive = m.sbuf.alloc(flags.shape[:2], UINT8)
+    m.isa.tensor_reduce(alive, "maximum", flags, axis=2)
+    dead = m.sbuf.alloc(alive.shape, UINT8)
+    return m.isa.tensor_scalar(dead, alive, "equal", 0.0)
+
+
+def restore_hits(run: CoreRun, out: Tile, hits: Tile) -> None:
+    """Write NaN where a value that is not finite was attended."""
+    m = run.m
+    with m.sbuf.scope():
+        flags = m.sbuf.alloc(out.shape, UINT8)
+        m.isa.tensor_scalar(flags, hits, "greater", 0.0)
+        nan = m.isa.memset(m.sbuf.alloc(out.shape, out.dtype), np.nan)
+        m.isa.tensor_copy_predicated(out, nan, flags)

@@ -1,0 +1,106 @@
+"""What decode, pages and packed rows refuse, with a message that names the rule."""
+
+import re
+
+import numpy as np
+import pytest
+
+import flashlib
+from flashlib import ArgumentError, DTypeError, ShapeError
+
+Q = np.zeros((2, 1, 4, 8), np.float32)
+CACHE = np.zeros((2, 6, 2, 8), np.float32)
+
+
+def decode(q=Q, k=CACHE, v=CACHE, cache_seqlens=(3, 6), **options):
+    return flashlib.flash_attention_decode(
+        q, k, v, cache_seqlens=cache_seqlens, **options
+    )
+
+
+def paged(q=Q, k=CACHE, v=CACHE, block_table=((0,), (1,)), cache_seqlens=(3, 6)):
+    return flashlib.flash_attention_paged(
+        q, k, v, block_table=block_table, cache_seqlens=cache_seqlens
+    )
+
+
+def varlen(cu_seqlens_q=(0, 2), cu_seqlens_k=(0, 6), n=2):
+    q, k = np.zeros((n, 4, 8), np.float32), np.zeros((6, 2, 8), np.float32)
+    return flashlib.flash_attention_varlen(
+        q, k, k, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k
+    )
+
+
+REFUSED = [
+    (decode, {"cache_seqlens": [-1, 3]}, ArgumentError, "cache_seqlens[0] has -1"),
+    (decode, {"cache_seqlens": [3, 7]}, ArgumentError, "cache_seqlens[1] has 7"),
+    (decode, {"cache_seqlens": [0, 3]}, ArgumentError, "at least seq_new = 1"),
+    (decode, {"cache_seqlens": [3]}, ShapeError, "cache_seqlens has 1 entries"),
+    (decode, {"cache_seqlens": [[3, 3]]}, ShapeError, "expected rank 1"),
+    (decode, {"cache_seqlens": [3.0, 3.0]}, DTypeError, "expected integers"),
+    (decode, {"cache_seqlens": [True, True]}, DTypeError, "expected integers"),
+    (decode, {"num_splits": 0}, ArgumentError, "num_splits has 0"),
+    (decode, {"num_splits": 1.5}, ArgumentError, "num_splits has 1.5"),
+    (decode, {"window": 0}, ArgumentError, "window has 0"),
+    (decode, {"softcap": -1.0}, ArgumentError, "softcap has -1.0"),
+    (decode, {"sink": np.zeros(3, np.float32)}, ShapeError, "sink has shape (3,)"),
+    (decode, {"backend": "cuda"}, ArgumentError, "backend has 'cuda'"),
+    (decode, {"q": Q[0]}, ShapeError, "[batch, seq_new, n_heads, head_dim]"),
+    (decode, {"q": Q[:1]}, ShapeError, "equal batch"),
+    (decode, {"q": Q[:, :, :3]}, ShapeError, "multiple of n_kv_heads = 2"),
+    (decode, {"q": Q[..., :7]}, ShapeError, "equal head_dim"),
+    (decode, {"q": Q.astype(np.float64)}, DTypeError, "expected one dtype"),
+    (decode, {"q": Q.astype(np.int32)}, DTypeError, "q has dtype int32"),
+    (decode, {"v": CACHE[:, :5]}, ShapeError, "k_cache and v_cache"),
+    (decode, {"v": CACHE[:, :, :1]}, ShapeError, "n_kv_heads"),
+    (paged, {"block_table": [[0], [2]]}, ArgumentError, "block_table[1, 0] has 2"),
+    (paged, {"block_table": [[0], [-1]]}, ArgumentError, "block_table[1, 0] has -1"),
+    (paged, {"block_table": [[0]]}, ShapeError, "block_table has 1 rows"),
+    (paged, {"block_table": [0, 1]}, ShapeError, "expected rank 2"),
+    (paged, {"block_table": [[0.0], [1.0]]}, DTypeError, "expected integers"),
+    (paged, {"block_table": [[0], []]}, ShapeError, "rows of different lengths"),
+    (paged, {"cache_seqlens": [3, 7]}, ArgumentError, "max_blocks * block_len"),
+    (paged, {"k": CACHE[:, :0], "v": CACHE[:, :0]}, ShapeError, "block_len >= 1"),
+    (varlen, {"cu_seqlens_q": [1, 2]}, ArgumentError, "cu_seqlens_q[0] has 1"),
+    (varlen, {"cu_seqlens_q": [0, 3]}, ArgumentError, "at most total_q = 2"),
+    (varlen, {"cu_seqlens_k": [0, 7]}, ArgumentError, "at most total_k = 6"),
+    (varlen, {"cu_seqlens_q": [0, 1, 2]}, ShapeError, "expected equal sizes"),
+    (varlen, {"cu_seqlens_q": []}, ShapeError, "cu_seqlens_q has no entries"),
+    (varlen, {"cu_seqlens_q": [0.0, 2.0]}, DTypeError, "expected integers"),
+    (
+        varlen,
+        {"cu_seqlens_q": [0, 2, 1], "cu_seqlens_k": [0, 1, 2]},
+        ArgumentError,
+        "cu_seqlens_q[2] has 1; expected at least 2",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "case", REFUSED, ids=lambda case: f"{case[0].__name__}-{case[3]}"
+)
+def test_refused(case):
+    function, arguments, error, message = case
+    with pytest.raises(error, match=re.escape(message)) as caught:
+        function(**arguments)
+    text = str(caught.value)
+    assert "\n" not in text and text[0] == text[0].lower()
+
+
+def test_integer_types_do_not_matter():
+    want = paged()
+    for kind in (np.int8, np.uint8, np.int32, np.uint64):
+        got = paged(
+            block_table=np.array([[0], [1]], kind),
+            cache_seqlens=np.array([3, 6], kind),
+        )
+        assert got.out.tobytes() == want.out.tobytes()
+
+
+def test_nothing_to_do_is_legal():
+    empty = decode(Q[:0], CACHE[:0], CACHE[:0], [])
+    assert empty.out.shape == (0, 1, 4, 8) and empty.lse.shape == (0, 1, 4)
+    none = decode(Q[:, :0], cache_seqlens=[0, 3])
+    assert none.out.shape == (2, 0, 4, 8)
+    assert varlen([0], [0]).lse.tolist() == [[-np.inf] * 4] * 2
+    assert varlen([0], [0], n=0).out.shape == (0, 4, 8)
