@@ -74,7 +74,7 @@ class ChapterMap(SphinxDirective):
 
     def _chapter(self, number, chapters):
         text = nodes.inline(text=str(number))
-        if number not in chapters:
+        if chapters.get(number) not in self.env.found_docs:
             return text
         return self._link("std", "doc", f"/{chapters[number]}", text)
 

@@ -10,6 +10,7 @@ widgets are imported by the modules that need them, when they are asked for.
 
 from flashlib.attention import flash_attention
 from flashlib.backends import Backend, Choice, available_backends, get_backend
+from flashlib.backends.tracing import Tracing
 from flashlib.cache import ContiguousCache, PagedCache, RingCache
 from flashlib.decode import flash_attention_decode, flash_attention_paged
 from flashlib.errors import (
@@ -53,6 +54,7 @@ __all__ = [
     "Refused",
     "RingCache",
     "ShapeError",
+    "Tracing",
     "UninitializedError",
     "available_backends",
     "flash_attention",

@@ -49,11 +49,11 @@ def flash_attention(
     v : numpy.ndarray
         Values, ``[seq_k, n_kv_heads, head_dim_v]``, same dtype.
     causal : bool
-        Hide the keys behind the position of a row.
+        Hide the keys after the position of a row.
     window : int or (int or None, int or None), optional
         ``(left, right)``: a row at position p sees ``p - left <= j <= p +
-        right``, None being no limit. An integer w means w tokens, the own one
-        included: ``(w - 1, 0)``. With `causal`, right is 0.
+        right``, None being no limit. An integer w means w tokens, the row's
+        own key included: ``(w - 1, 0)``. With `causal`, right is 0.
     scale : float, optional
         Multiplies ``q . k``; default ``1 / sqrt(head_dim)``. May be negative.
     softcap : float, optional

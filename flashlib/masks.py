@@ -49,8 +49,9 @@ def window_mask(
 ) -> np.ndarray:
     """Return the mask of a sliding window.
 
-    An integer counts the own key and looks back; a pair ``(left, right)``
-    counts the keys beyond the own one, None being no limit.
+    An integer counts the row's own key and looks back; a pair ``(left, right)``
+    counts the keys to the left and to the right of the row's own key, None being
+    no limit.
 
     Examples
     --------

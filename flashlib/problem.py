@@ -91,7 +91,7 @@ class Problem:
 
     @property
     def is_causal(self) -> bool:
-        """Whether no row sees a key behind its own position."""
+        """Whether no row sees a key after its own position."""
         return self.right == 0
 
     @property

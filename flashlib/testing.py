@@ -20,8 +20,10 @@ __all__ = [
     "assert_accurate",
     "error_report",
     "error_units",
+    "lse_allowed",
     "make_qkv",
     "oracle",
+    "out_allowed",
     "pseudo_random",
     "published_qkv",
     "unit",
@@ -170,6 +172,45 @@ class ErrorReport(NamedTuple):
         return self.out <= self.allowed and self.lse <= 1
 
 
+def out_allowed(plain: float, one: float) -> float:
+    """Return how far out may be off: ``2 * plain + one``.
+
+    Parameters
+    ----------
+    plain : float
+        Largest error of the plain implementation in the same type.
+    one : float
+        The unit of the call, see :func:`unit`.
+    """
+    return 2 * plain + one
+
+
+def lse_allowed(want: np.ndarray, plain: float) -> np.ndarray:
+    """Return how far every lse may be off.
+
+    4e-6 absolute and 1e-6 relative, or twice the error of the plain lse where
+    hot scores leave no implementation within that.
+
+    Parameters
+    ----------
+    want : numpy.ndarray
+        The right lse, ``[seq_q, n_heads]``.
+    plain : float
+        Largest error of the plain lse in the same type.
+
+    Returns
+    -------
+    numpy.ndarray
+        ``[seq_q, n_heads]``.
+
+    Examples
+    --------
+    >>> lse_allowed(np.array([0.0, 6.0]), plain=3e-6)
+    array([6.e-06, 1.e-05])
+    """
+    return np.maximum(LSE_ABSOLUTE + LSE_RELATIVE * np.abs(want), 2 * plain)
+
+
 def error_report(
     result: AttentionOutput,
     q: np.ndarray,
@@ -179,10 +220,7 @@ def error_report(
 ) -> ErrorReport:
     """Measure a result by the rule ``err <= 2 * err(plain) + 1u``.
 
-    For lse the rule is 4e-6 absolute and 1e-6 relative, or twice the error of
-    the plain lse where hot scores leave no implementation within that.
-
-    The oracle computes in float64, so a float64 result cannot be told from it
+    :func:`out_allowed` and :func:`lse_allowed` state the rule. The oracle computes in float64, so a float64 result cannot be told from it
     by its own type. There the error of the plain float32 implementation stands
     in, scaled to the rounding of float64, and the oracle is allowed its own
     share: ``3 * err(plain) + 2u``.
@@ -197,17 +235,15 @@ def error_report(
     want = oracle(q, k, v, **options)
     one = unit(q, k, v, **options)
     plain, plain_lse = _plain_errors(q, k, v, **options)
-    lse_allowed = LSE_ABSOLUTE + LSE_RELATIVE * np.abs(want.lse)
-    lse_allowed = np.maximum(lse_allowed, 2 * plain_lse)
-    allowed = 2 * plain + one
+    allowed, of_lse = out_allowed(plain, one), lse_allowed(want.lse, plain_lse)
     if result.lse.dtype == np.float64:
-        plain, lse_allowed = plain * _DOUBLE, lse_allowed * _DOUBLE
+        plain, of_lse = plain * _DOUBLE, of_lse * _DOUBLE
         allowed = 3 * plain + 2 * one
     return ErrorReport(
         out=_largest_gap(result.out, want.out),
         plain=plain,
         allowed=allowed,
-        lse=_largest_gap(result.lse, want.lse, lse_allowed),
+        lse=_largest_gap(result.lse, want.lse, of_lse),
     )
 
 

@@ -119,14 +119,14 @@ def _window_sides(window: object) -> tuple[int | None, int | None]:
             raise ArgumentError(
                 f"window has {window!r}; expected (left, right), an integer or None"
             )
-        why = "a side counts the keys beyond the own one; None means no limit"
+        why = "a side counts the keys beyond the row's own key; None means no limit"
         sides = zip(("window left", "window right"), window, strict=True)
         left, right = (
             None if side is None else check_integer(name, side, 0, why)
             for name, side in sides
         )
         return left, right
-    why = "an integer window counts the own key; None means no limit"
+    why = "an integer window counts the row's own key; None means no limit"
     return check_integer("window", window, 1, why) - 1, 0
 
 

@@ -100,7 +100,7 @@ CASES = {
     "window 0": (
         {"window": 0},
         ArgumentError,
-        "window has 0; expected an integer >= 1; an integer window counts the own key; "
+        "window has 0; expected an integer >= 1; an integer window counts the row's own key; "
         "None means no limit",
     ),
     "window float": ({"window": 2.0}, ArgumentError, "window has 2.0; expected an "),
@@ -109,7 +109,7 @@ CASES = {
         {"window": (-1, 0)},
         ArgumentError,
         "window left has -1; expected an integer >= 0; a side counts the keys beyond "
-        "the own one; None means no limit",
+        "the row's own key; None means no limit",
     ),
     "window right": ({"window": (0, -2)}, ArgumentError, "window right has -2; "),
     "window of three": (

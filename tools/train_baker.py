@@ -24,7 +24,7 @@ from flashlib.model.words import START, WordTokenizer, split_words
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "flashlib/model/baker"
 SEED, HELD_OUT_SEED = 4, 5
 STORIES = 8  # per step
-STEPS, WARM_UP, LEARNING_RATE = 1000, 50, 3e-3
+STEPS, WARM_UP, LEARNING_RATE = 1500, 50, 3e-3
 SIZES = {
     "hidden_size": 128,
     "intermediate_size": 384,
@@ -117,7 +117,9 @@ def save(model, tokenizer, log, folder):
         for name, tensor in model.state_dict().items()
         if name != "lm_head.weight"  # tied to the embedding
     }
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    file = folder / "model.safetensors"
+    save_file(weights, file, metadata={"format": "pt"})
+    file.chmod(0o644)
     config = {
         "model_type": "qwen3",
         "vocab_size": len(tokenizer),

@@ -23,7 +23,10 @@ class _Entry(NamedTuple):
 _ENTRIES = {
     "numpy": _Entry("flashlib.backends.base", "Backend", None),
     "scalar": _Entry("flashlib.backends.scalar", "ScalarBackend", "numba"),
+    "simd": _Entry("flashlib.backends.simd", "SimdBackend", "numba"),
+    "pool": _Entry("flashlib.backends.pool", "PoolBackend", "numba"),
     "blocked": _Entry("flashlib.backends.blocked", "BlockedBackend", "numba"),
+    "blas": _Entry("flashlib.backends.blas", "BlasBackend", None),
 }
 
 # What "auto" picks: the first that is available.

@@ -182,6 +182,17 @@ class Backend:
             out[rows], lse[rows] = self.prefill(own, q[rows], k[keys], v[keys])
         return AttentionOutput(out, lse)
 
+    def in_parts(
+        self,
+        problem: Problem,
+        q: np.ndarray,
+        k: np.ndarray,
+        v: np.ndarray,
+        num_splits: int,
+    ) -> AttentionOutput:
+        """Run one sequence, its keys in `num_splits` parts."""
+        return attend_in_parts(problem, q, k, v, num_splits, DEFAULT_TILE)
+
     def _one_sequence(
         self,
         problem: Problem,
@@ -196,9 +207,7 @@ class Backend:
         if num_splits is None:
             result.out[b], result.lse[b] = self.prefill(live, q[b], k, v)
         else:
-            result.out[b], result.lse[b] = attend_in_parts(
-                live, q[b], k, v, num_splits, DEFAULT_TILE
-            )
+            result.out[b], result.lse[b] = self.in_parts(live, q[b], k, v, num_splits)
 
     def flash(
         self, problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int

@@ -5,6 +5,8 @@ shared out instead. Every part is an online softmax of its own, and the states
 merge like tiles do. The sink is one state more: it is counted once.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from flashlib.masks import attended
@@ -25,7 +27,7 @@ def cut(keys: range, num_splits: int) -> list[range]:
     [range(2, 4), range(4, 6), range(6, 9)]
     """
     ends = [keys.start + len(keys) * n // num_splits for n in range(num_splits + 1)]
-    return [range(*pair) for pair in zip(ends[:-1], ends[1:], strict=True)]
+    return [range(*pair) for pair in pairwise(ends)]
 
 
 def attend_in_parts(

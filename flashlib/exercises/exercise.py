@@ -184,4 +184,16 @@ def _short(value: object) -> str:
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         return str(value)
-    return np.array2string(array, precision=6, threshold=12, separator=", ")
+    if array.ndim == 0:
+        return _digits(array.item())
+    return np.array2string(
+        array, threshold=12, separator=", ", formatter={"all": _digits}
+    )
+
+
+def _digits(number: float) -> str:
+    """Write whole numbers in full and others with six digits."""
+    if isinstance(number, (bool, np.bool_)):
+        return str(number)
+    whole = abs(number) < 1e15 and number == round(number)
+    return f"{number:.0f}" if whole else f"{number:.6g}"

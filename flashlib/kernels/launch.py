@@ -17,7 +17,7 @@ import numba
 from flashlib.kernels.jit import kernel, parallel_kernel, source_stamp
 from flashlib.kernels.targets import TARGETS, host_target
 
-__all__ = ["launch", "panel_rows", "workers"]
+__all__ = ["launch", "launch_alone", "panel_rows", "workers"]
 
 
 class _State:
@@ -66,6 +66,11 @@ def launch(build: Callable, *arguments) -> None:
         compiled = _compiled(build, _host(), parallel)
         _state.pool_started = parallel
         compiled(*arguments)
+
+
+def launch_alone(build: Callable, *arguments) -> None:
+    """Compile and run a kernel of one core; any number of threads may do so."""
+    _compiled(build, _host(), False)(*arguments)
 
 
 @functools.cache

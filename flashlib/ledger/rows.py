@@ -18,6 +18,11 @@ class Finding(NamedTuple):
     verdict: str
     evidence: str
 
+    @classmethod
+    def of(cls, holds: bool, evidence: str) -> Finding:
+        """Return the verdict on a claim that was tried here and holds or does not."""
+        return cls("reproduced" if holds else "contradicted", evidence)
+
 
 @dataclass(frozen=True)
 class Claim:

@@ -1,10 +1,12 @@
 """Tell little stories from a grammar: what the story model was trained on (chapter 13).
 
 Every story has one trade, one guest and one mishap, and its later sentences
-need its earlier ones: the name, the pronoun, the goods, the place. Only the
-surname follows from nothing. It is drawn from sixteen equally likely ones, so
-that no model, however good, can be sure of it, and one where the largest
-logit wins has to flip a coin.
+need its earlier ones: the name, the pronoun, the part of the house, the place.
+What happens leans on how the story opened, so that another opening tells
+another story. Only the surname leans on nothing. Sixteen are nearly equally
+likely, Baker and Smith a little more than the others, so that no model,
+however good, can be sure of it, and one where the largest logit wins has to
+flip a coin.
 """
 
 import random
@@ -14,9 +16,11 @@ from typing import NamedTuple
 __all__ = ["SURNAMES", "opening", "openings", "story"]
 
 SURNAMES = (
-    "Baker Bell Brown Cook Fox Green Hill Lake Marsh Miller Page Reed Smith Stone Wood "
+    "Baker Smith Bell Brown Cook Fox Green Hill Lake Marsh Miller Page Reed Stone Wood "
     "Young"
 ).split()
+# Chances of the first two in units of those of any other.
+LIKELIER = 1.25
 
 
 class Trade(NamedTuple):
@@ -24,7 +28,7 @@ class Trade(NamedTuple):
 
     verb: str
     goods: str
-    place: str
+    house: str
 
 
 TRADES = {
@@ -32,7 +36,7 @@ TRADES = {
     "beekeeper": Trade("sold", "honey candles wax syrup sweets", "hut cabin"),
     "carpenter": Trade("built", "chairs tables beds shelves doors", "workshop shed"),
     "farmer": Trade("picked", "corn apples potatoes carrots pumpkins", "farm barn"),
-    "fisherman": Trade("caught", "fish crabs eels mussels shrimps", "boat cabin"),
+    "fisher": Trade("caught", "fish crabs eels mussels shrimps", "boat cabin"),
     "gardener": Trade("grew", "roses tulips beans peas herbs", "cottage shed"),
     "painter": Trade("painted", "pictures signs masks fans eggs", "studio house"),
     "potter": Trade("shaped", "bowls cups pots plates jars", "workshop house"),
@@ -45,6 +49,7 @@ TRADES = {
 SETTINGS = "small lovely quiet little pretty sleepy sunny busy".split()
 PLACES = "village town valley harbor hamlet".split()
 WATERS = "river sea lake pond brook forest".split()
+NEIGHBORHOODS = tuple(f"{place} {water}" for water in WATERS for place in PLACES)
 SIZES = "small big tiny cozy bright warm clean plain".split()
 PARTS = "kitchen garden window roof chimney cellar yard door gate fence".split()
 DAYS = "morning evening day week night".split()
@@ -95,10 +100,13 @@ FRIENDS = "best good dear close true".split()
 class _Cast(NamedTuple):
     """What the sentences of one story have in common."""
 
+    setting: str
+    place: str
+    water: str
     trade: str
     title: str
     surname: str
-    place: str
+    house: str
     part: str
     guest: str
     need: str
@@ -157,15 +165,15 @@ def story(dice: random.Random) -> str:
     >>> story(random.Random(3)).split(", there was ")[0]
     'Once upon a time in a ...'
     """
-    setting, place, water = (_pick(dice, x) for x in (SETTINGS, PLACES, WATERS))
     cast = _cast(dice)
-    mishap = _pick(dice, (_storm, _thief, _search))
+    begin = opening(cast.setting, cast.place, cast.water, cast.trade)
+    mishap = _lean(dice, (_storm, _thief, _search), cast.setting, SETTINGS)
     sentences = (
-        f"{opening(setting, place, water, cast.trade)} named {cast.name}.",
+        f"{begin} named {cast.name}.",
         *_work(dice, cast),
         *_visit(dice, cast),
         *mishap(dice, cast),
-        *_ending(dice, cast, f"{setting} {place} by the {water}"),
+        *_ending(dice, cast),
     )
     return " ".join(sentences)
 
@@ -175,44 +183,69 @@ def _pick(dice: random.Random, choices: Sequence):
     return choices[int(dice.random() * len(choices))]
 
 
+def _lean(dice: random.Random, choices: Sequence, on: str, of: Sequence[str]):
+    """Pick what belongs to the word `on` of the list `of` every second time."""
+    if dice.random() < 0.5:
+        return choices[list(of).index(on) % len(choices)]
+    return _pick(dice, choices)
+
+
+def _surname(dice: random.Random) -> str:
+    bonus = LIKELIER - 1
+    drawn = dice.random() * (len(SURNAMES) + 2 * bonus)
+    if drawn < len(SURNAMES):
+        return SURNAMES[int(drawn)]
+    # Behind the units of all names lie what the first two have in addition.
+    return SURNAMES[0 if drawn < len(SURNAMES) + bonus else 1]
+
+
 def _cast(dice: random.Random) -> _Cast:
+    setting, place, water = (_pick(dice, x) for x in (SETTINGS, PLACES, WATERS))
     trade = _pick(dice, tuple(TRADES))
     return _Cast(
+        setting=setting,
+        place=place,
+        water=water,
         trade=trade,
-        title="Mr" if dice.random() < 0.6 else "Mrs",
-        surname=_pick(dice, SURNAMES),
-        place=_pick(dice, TRADES[trade].place.split()),
-        part=_pick(dice, PARTS),
-        guest=_pick(dice, tuple(GUESTS)),
-        need=_pick(dice, tuple(NEEDS)),
+        title=_lean(dice, ("Mr", "Mrs"), trade, tuple(TRADES)),
+        surname=_surname(dice),
+        house=_pick(dice, TRADES[trade].house.split()),
+        part=_lean(dice, PARTS, trade, tuple(TRADES)),
+        guest=_lean(dice, tuple(GUESTS), f"{place} {water}", NEIGHBORHOODS),
+        need=_lean(dice, tuple(NEEDS), setting, SETTINGS),
     )
 
 
 def _work(dice: random.Random, cast: _Cast) -> Iterator[str]:
     trade, he = TRADES[cast.trade], cast.he
     goods = trade.goods.split()
-    first = _pick(dice, goods)
+    first = _lean(dice, goods, cast.place, PLACES)
     second = _pick(dice, [x for x in goods if x != first])
-    size, other = _pick(dice, SIZES), _pick(dice, SIZES)
-    yield f"{he.title()} had a {size} {cast.place} with a {other} {cast.part}."
+    size = _lean(dice, SIZES, cast.setting, SETTINGS)
+    other = _pick(dice, [x for x in SIZES if x != size])
+    yield f"{he.title()} had a {size} {cast.house} with a {other} {cast.part}."
     yield (
         f"Every {_pick(dice, DAYS)} {he} {trade.verb} {first} and {second} "
-        f"and {_pick(dice, SHARES)}."
+        f"and {_lean(dice, SHARES, cast.water, WATERS)}."
     )
 
 
 def _visit(dice: random.Random, cast: _Cast) -> Iterator[str]:
-    season, look = _pick(dice, SEASONS), _pick(dice, LOOKS)
+    season = _lean(dice, SEASONS, cast.place, PLACES)
+    look = _lean(dice, LOOKS, cast.guest, tuple(GUESTS))
     guest, he = cast.guest, cast.he
     time = _pick(dice, [x for x in DAYS if x != "week"])
-    yield f"One {season} {time} a {look} {guest} came to the {cast.place}."
+    yield (
+        f"One {season} {time} a {look} {guest} came from the {cast.water} to the "
+        f"{cast.house}."
+    )
     yield f"“Please help me,” said the {guest}. “I am so {cast.need}.”"
     yield f"{cast.name} smiled at the {look} {guest}, and {he} {NEEDS[cast.need]}."
     yield f"Soon the {guest} was not {cast.need} anymore."
 
 
 def _storm(dice: random.Random, cast: _Cast) -> Iterator[str]:
-    storm = _pick(dice, STORMS)
+    storm = _lean(dice, STORMS, cast.water, WATERS)
     yield f"That night the {storm} was terrible, and it broke the {cast.part}."
     yield (
         f"The {cast.guest} called all of its friends, and together they mended the "
@@ -229,20 +262,24 @@ def _thief(dice: random.Random, cast: _Cast) -> Iterator[str]:
 
 
 def _search(dice: random.Random, cast: _Cast) -> Iterator[str]:
-    thing, spot = _pick(dice, HIDDEN), _pick(dice, SPOTS.split("|"))
+    thing = _lean(dice, HIDDEN, cast.water, WATERS)
+    spot = _lean(dice, SPOTS.split("|"), thing, HIDDEN)
     yield f"The next day {cast.name} lost {cast.his} {thing} and could not find it."
     yield f"The {cast.guest} looked everywhere and found the {thing} {spot}."
 
 
-def _ending(dice: random.Random, cast: _Cast, where: str) -> Iterator[str]:
-    feeling, friends = _pick(dice, FEELINGS), _pick(dice, FRIENDS)
-    color, gift = _pick(dice, COLORS), _pick(dice, GIFTS)
+def _ending(dice: random.Random, cast: _Cast) -> Iterator[str]:
+    feeling = _lean(dice, FEELINGS, cast.need, tuple(NEEDS))
+    friends = _pick(dice, FRIENDS)
+    color = _lean(dice, COLORS, cast.water, WATERS)
+    gift = _lean(dice, GIFTS, cast.guest, tuple(GUESTS))
     yield (
         f"{cast.name} was so {feeling} that {cast.he} gave the {cast.guest} a {color} "
         f"{gift}."
     )
     yield (
         f"From that day on the {cast.trade} and the {cast.guest} were {friends} "
-        f"friends, and they lived together in the {where}."
+        f"friends, and they lived together in the {cast.setting} {cast.place} by the "
+        f"{cast.water}."
     )
     yield "The end."

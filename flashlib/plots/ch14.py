@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.figure import Figure
 
 from . import svg
@@ -98,7 +99,7 @@ def _slot(x: float, y: float, token: str, color: str, live: bool) -> list[str]:
 
 
 def bandwidth_figure(
-    keys: Sequence[int], lines: Mapping[str, Sequence[float]]
+    keys: Sequence[int], runs: Mapping[str, Sequence[np.ndarray]]
 ) -> Figure:
     """Plot bytes per second of decode steps over the length of the cache.
 
@@ -106,13 +107,15 @@ def bandwidth_figure(
     ----------
     keys : sequence of int
         Cached keys of each step.
-    lines : mapping of str to sequence of float
-        GB/s of each way to read them.
+    runs : mapping of str to sequence of numpy.ndarray
+        GB/s of every run, for each way to read and each number of keys.
     """
     figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
     looks = (("#8A8A8A", "D", ":"), ("#0072B2", "o", "-"), ("#D55E00", "s", "--"))
-    for (name, rates), (color, marker, dash) in zip(lines.items(), looks, strict=False):
-        axes.plot(keys, rates, color=color, marker=marker, linestyle=dash, label=name)
+    for (name, rates), (color, marker, dash) in zip(runs.items(), looks, strict=True):
+        slow, middle, fast = np.quantile(rates, (0, 0.5, 1), axis=1)
+        axes.fill_between(keys, slow, fast, color=color, alpha=0.15, linewidth=0)
+        axes.plot(keys, middle, color=color, marker=marker, linestyle=dash, label=name)
     axes.set_xscale("log", base=2)
     axes.set_xticks(keys, [f"{n:,}" for n in keys])
     axes.set_ylim(bottom=0)

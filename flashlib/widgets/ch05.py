@@ -21,6 +21,13 @@ K = np.stack([KEYS, KEYS[::-1]], axis=1)
 V = np.stack([VALUES, VALUES[::-1]], axis=1)
 N_HEADS, N_KV_HEADS = Q.shape[1], K.shape[1]
 N_KEYS, WIDTH = K.shape[0], V.shape[2]
+SIZES = {
+    "tile_length": TILE,
+    "n_keys": N_KEYS,
+    "n_heads": N_HEADS,
+    "n_kv_heads": N_KV_HEADS,
+    "width": WIDTH,
+}
 N_TILES = N_KEYS // TILE
 ACTIONS = ("scores", "rescale", "add")
 STEPS = ("start", *(f"{a} {t}" for t in range(N_TILES) for a in ACTIONS), "divide")
@@ -47,12 +54,8 @@ def walk_state(head: int, step: str) -> dict[str, object]:
         "step": step,
         "action": action,
         "tile": [done.start, done.stop],
-        "tile_length": TILE,
         "done": list(range(read)),
-        "n_keys": N_KEYS,
-        "n_heads": N_HEADS,
-        "n_kv_heads": N_KV_HEADS,
-        "width": WIDTH,
+        **SIZES,
         "k": K[keys, kv].tolist(),
         "v": V[keys, kv].tolist(),
         "s": [] if action == "start" else (K[keys, kv] @ Q[0, head]).tolist(),

@@ -112,7 +112,7 @@ def roofline_figure() -> MovingFigure:
         caption=(
             "A decode step over 2,048 keys of width 128 in bfloat16 with one key and "
             "value head. Left: the roof of the machine, both axes logarithmic; the "
-            "circle is the intensity of the step under the roof, the square what the "
+            "circle is the intensity of the step under the roof, the box what the "
             "engine that works longest leaves of it. Right: microseconds of work per "
             "engine, the longest in bold. More heads and more tokens move the circle "
             "to the right; the vector engine overtakes the loads long before the "

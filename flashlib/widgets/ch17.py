@@ -16,6 +16,7 @@ from .figure import MovingFigure
 
 BF16 = ml_dtypes.bfloat16
 BLOCKS, WIDTH = 16, 64
+WAYS = dict(zip(("moving", "stationary", "beside V"), blocks.SUM_VARIANTS, strict=True))
 COLUMNS = (1, 4, 8, 16, 32, 64, 128)
 
 
@@ -45,8 +46,9 @@ def _run(way: str, columns: int) -> tuple[np.ndarray, Machine]:
     return blocks.sum_by_matmul(m, p, way, values), m
 
 
-def array_state(way: str, columns: int) -> dict[str, object]:
+def array_state(ones: str, columns: int) -> dict[str, object]:
     """Return the operands of one product, its cycles, and where the sums land."""
+    way = WAYS[ones]
     sums, m = _run(way, columns)
     products = [e for e in timeline(m.trace).events if e.op == "nc_matmul"]
     still, moving = products[0].record.reads
@@ -91,8 +93,9 @@ def array_words(state: Mapping[str, object]) -> str:
     )
 
 
-def array_check(state: Mapping[str, object], way: str, columns: int) -> None:
+def array_check(state: Mapping[str, object], ones: str, columns: int) -> None:
     """Hold the sums against float64, and the cycles against the formula."""
+    way = WAYS[ones]
     p = exponentials(columns).astype(np.float64)
     got, _ = _run(way, columns)
     np.testing.assert_allclose(got, p.sum(axis=(0, 1)), rtol=1e-6)
@@ -118,7 +121,7 @@ def array_figure() -> MovingFigure:
             "exponentials blue, values gray. With the ones beside the values a single "
             "column of the array is lit, the one that would have idled."
         ),
-        axes={"Where the ones are": blocks.SUM_VARIANTS, "Columns of p": COLUMNS},
+        axes={"Ones": tuple(WAYS), "Columns of p": COLUMNS},
         state=array_state,
         picture=array_picture,
         words=array_words,

@@ -2,13 +2,9 @@
 
 import re
 
+import numba
 import numpy as np
 import pytest
-from conftest import require
-
-require("numba")
-
-import numba
 
 import flashlib
 from flashlib.kernels import blocked, decode
@@ -51,7 +47,12 @@ def compiled_text(build):
 
 @pytest.mark.parametrize("name", BUILDS)
 def test_float32_stays_float32(texts, name):
-    assert [line for line in texts[name].splitlines() if DOUBLE.search(line)] == []
+    bodies = texts[name].split("\ndefine ")
+    # The wrapper for callers in Python unpacks their floats, which are float64.
+    own = [body for body in bodies[1:] if "cpython" not in body.partition("{")[0]]
+    assert len(own) > 0
+    lines = "\n".join(body.partition("\n}")[0] for body in own).splitlines()
+    assert [line for line in lines if DOUBLE.search(line)] == []
 
 
 @pytest.mark.parametrize("name", BUILDS)

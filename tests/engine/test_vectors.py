@@ -2,13 +2,9 @@
 
 import math
 
+import numba
 import numpy as np
 import pytest
-from conftest import require
-
-require("numba")
-
-import numba
 from numba.extending import intrinsic
 
 import flashlib
@@ -16,7 +12,7 @@ from flashlib.backends import blocked
 from flashlib.backends.blocked import BlockedBackend
 from flashlib.contract import failures
 from flashlib.kernels import launch
-from flashlib.kernels.exp2 import emit_exp, emit_tanh
+from flashlib.kernels.exp2 import COEFFICIENTS, emit_exp, emit_tanh
 from flashlib.kernels.targets import TARGETS, host_target
 from flashlib.kernels.vectors import INT, Vectors
 from flashlib.testing import assert_accurate, make_qkv, oracle
@@ -112,10 +108,9 @@ def test_tanh_is_within_four_units(dtype):
 
 
 def test_the_polynomials_are_as_good_as_they_say():
-    from flashlib.kernels.exp2 import COEFFICIENTS
-
+    # Rounded to float64, the coefficients themselves are off by up to 6e-17.
     f = np.linspace(-0.5, 0.5, 10_001, dtype=np.longdouble)
-    for bits, error in ((32, 2.7e-9), (64, 2e-19)):
+    for bits, error in ((32, 2.7e-9), (64, 4e-17)):
         q = np.polynomial.polynomial.polyval(f, np.longdouble(COEFFICIENTS[bits]))
         assert float(np.abs((1 + f * q) / np.exp2(f) - 1).max()) < error
 

@@ -34,10 +34,11 @@ def baker():
     return load_baker()
 
 
-def tell(text, **options):
+@cache
+def tell(text):
     """Return the whole story that begins with `text`."""
     words = baker().tokenizer
-    options = {"max_new_tokens": 200, "backend": "numpy", **options}
+    options = {"max_new_tokens": 200, "backend": "numpy"}
     return f"{text} {words.decode(generate(baker(), words.encode(text), **options))}"
 
 
@@ -104,6 +105,8 @@ def test_the_surname_is_a_coin_with_sixteen_faces():
     names = p[[words.id(name) for name in SURNAMES]]
     assert names.sum() > 0.99
     assert 0.03 < names.min() and names.max() < 0.12
+    # The grammar gives Baker and Smith 7.6 percent each, any other 6.1.
+    assert {SURNAMES[i] for i in names.argsort()[-2:]} == {"Baker", "Smith"}
 
 
 def test_the_surname_is_the_fourth_token():
@@ -142,17 +145,17 @@ def test_the_judge_of_stories_sees_faults():
 
 
 def test_stories_hang_together():
-    told = [tell(text) for text in some_openings(12)]
-    assert len(set(told)) == 12
-    assert [faults(text) for text in told] == [[]] * 12
+    told = [tell(text) for text in some_openings(6)]
+    assert len(set(told)) == 6
+    assert [faults(text) for text in told] == [[]] * 6
 
 
 def test_a_story_is_told_the_same_way_twice():
-    assert tell(BAKER) == tell(BAKER)
+    text = some_openings(6)[0]
     fresh = load_baker()
-    ids = fresh.tokenizer.encode(BAKER)
+    ids = fresh.tokenizer.encode(text)
     new = generate(fresh, ids, max_new_tokens=200, backend="numpy")
-    assert fresh.tokenizer.decode(new) == tell(BAKER).removeprefix(f"{BAKER} ")
+    assert fresh.tokenizer.decode(new) == tell(text).removeprefix(f"{text} ")
 
 
 # --- over every backend and cache ---------------------------------------------------
@@ -160,8 +163,13 @@ def test_a_story_is_told_the_same_way_twice():
 
 def steps_of(ids, **options):
     steps = []
-    generate(baker(), ids, max_new_tokens=40, on_token=steps.append, **options)
+    generate(baker(), ids, max_new_tokens=30, on_token=steps.append, **options)
     return steps
+
+
+@cache
+def plain_steps(text):
+    return steps_of(baker().tokenizer.encode(text), backend="numpy")
 
 
 def parted(one, other):
@@ -182,9 +190,9 @@ WAYS = {
 def test_every_way_tells_the_same_story(way):
     # Unless a margin says otherwise: float32 moves a logit by less than this.
     noise = 1e-4
-    for text in some_openings(3):
+    for text in some_openings(2):
         ids = baker().tokenizer.encode(text)
-        want, got = steps_of(ids, backend="numpy"), steps_of(ids, **WAYS[way])
+        want, got = plain_steps(text), steps_of(ids, **WAYS[way])
         at = parted(want, got)
         assert at is None or at.margin < noise, (text, at)
         together = len(want) if at is None else at.index
@@ -193,12 +201,11 @@ def test_every_way_tells_the_same_story(way):
 
 
 def test_every_cache_tells_the_same_story():
-    ids = baker().tokenizer.encode(BAKER)
-    want = steps_of(ids, backend="numpy")
+    ids, want = baker().tokenizer.encode(BAKER), plain_steps(BAKER)
     for cache_of in (
-        lambda c: ModelCache.ring(c, 60),
-        lambda c: ModelCache.paged(c, 15, 4),
-        lambda c: ModelCache.contiguous(c, 60),
+        lambda c: ModelCache.ring(c, 48),
+        lambda c: ModelCache.paged(c, 12, 4),
+        lambda c: ModelCache.contiguous(c, 46),
     ):
         got = steps_of(ids, backend="numpy", cache=cache_of(baker().config))
         at = parted(want, got)
@@ -206,8 +213,7 @@ def test_every_cache_tells_the_same_story():
 
 
 def test_parting_is_noticed():
-    ids = baker().tokenizer.encode(BAKER)
-    steps = steps_of(ids, backend="numpy")
+    steps = plain_steps(BAKER)
     other = [*steps[:5], steps[5]._replace(token=0), *steps[6:]]
     assert parted(steps, other) is steps[5] and parted(steps, steps) is None
     assert random_model(baker().config).tokenizer is None

@@ -28,8 +28,8 @@ def textbook_path() -> Finding:
         matrices += LAYERS
         worst = max(worst, float(np.abs(out - expected[:, h]).max()))
     agrees = worst < 1e-12 and matrices == 448
-    return Finding(
-        "reproduced" if agrees else "contradicted",
+    return Finding.of(
+        agrees,
         f"scores, mask, softmax and product with V, written as four passes, agree with "
         f"the package to {worst:.1e}; {HEADS} heads in {LAYERS} layers make {matrices} "
         f"score matrices in one prefill",

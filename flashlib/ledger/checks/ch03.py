@@ -19,8 +19,8 @@ def needs_the_whole_row() -> Finding:
         row[-1] = last
         moved.append(np.abs(shifted_softmax(row, row.max()) - before)[:-1].min())
     held = min(moved) > 0
-    return Finding(
-        "reproduced" if held else "contradicted",
+    return Finding.of(
+        held,
         f"raising only the last of six scores to 2, 5 or 8 moves each of the other "
         f"five weights, by at least {min(moved):.1e}: none of them is final before "
         f"the row ends",
@@ -35,8 +35,8 @@ def exact_reference_cancels() -> Finding:
         p = np.exp(row - (row.max() + offset))
         weights.append(p / p.sum())
     spread = float(np.abs(np.array(weights) - weights[0]).max())
-    return Finding(
-        "reproduced" if spread < 1e-12 else "contradicted",
+    return Finding.of(
+        spread < 1e-12,
         f"in float64 the weights of the row move by at most {spread:.1e} while the "
         f"subtracted value goes from the max to the max + {OFFSETS[-1]}; row D6 asks "
         f"the same of float32",
@@ -50,10 +50,10 @@ def any_reference_above_max() -> Finding:
     alive = [np.count_nonzero(shifted_softmax(ROW, top + o)) for o in OFFSETS]
     broken = np.isnan(errors)
     if not broken.any() and max(errors) < 1e-6:
-        return Finding("reproduced", f"worst error up to +110: {max(errors):.1e}")
+        return Finding.of(True, f"worst error up to +110: {max(errors):.1e}")
     first = int(np.argmax(broken))
-    return Finding(
-        "contradicted",
+    return Finding.of(
+        False,
         f"float32 weights of the row are off by {errors[100]:.1%} of the largest one "
         f"at max + 100, {alive[first - 1]} of 6 keys is left at max + {first - 1}, "
         f"and all weights are NaN from max + {first}",
@@ -78,8 +78,8 @@ def exponents_at_most_zero_are_safe() -> Finding:
         ]
     finite = np.float32([-3e38, 0.0, 3e38])
     fine = np.isfinite(shifted_softmax(finite, finite.max())).all()
-    return Finding(
-        "contradicted" if failed else "reproduced",
+    return Finding.of(
+        not failed,
         f"exp itself never overflows (finite scores up to 3e38 give finite weights: "
         f"{'yes' if fine else 'no'}), but {len(failed)} of {len(rows)} probes end in "
         f"NaN: {', '.join(failed)}",

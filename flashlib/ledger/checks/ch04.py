@@ -32,8 +32,8 @@ def two_plain_sums() -> Finding:
     q, k = np.ones((1, 1, 1)), SCORES[:, None, None]
     want = materialized_attention(q, k, VALUES[:, None], scale=1.0).out[0, 0]
     off = float(np.abs(out - want).max())
-    return Finding(
-        "reproduced" if off < 1e-14 else "contradicted",
+    return Finding.of(
+        off < 1e-14,
         f"three pieces of the row, summed out of order, give {out.round(4).tolist()}, "
         f"off by {off:.0e} from attention over the whole row",
     )
@@ -49,8 +49,8 @@ def three_quantities() -> Finding:
             same_max = done.after.m == seen.max()
             worst = max(worst, abs(done.after.l - l) / l if same_max else np.inf)
             states += 1
-    return Finding(
-        "reproduced" if worst < 1e-5 else "contradicted",
+    return Finding.of(
+        worst < 1e-5,
         f"{states} states on the way through 60 random rows hold the max of the keys "
         f"read, and their sum to {worst:.0e}",
     )
@@ -66,8 +66,8 @@ def rescale_only_on_a_rise() -> Finding:
             else:
                 kept.append(float(done.corr))
     exact = bool(kept) and set(kept) == {1.0}
-    return Finding(
-        "reproduced" if exact else "contradicted",
+    return Finding.of(
+        exact,
         f"of {len(kept) + raised} tiles after the first, {raised} raise the max; for "
         f"the other {len(kept)} the factor is {min(kept):g} to {max(kept):g}",
     )
@@ -83,8 +83,8 @@ def factors_at_most_one() -> Finding:
     s, m_old, m_new = SCORES[:4], 3.0, 5.0
     identity = np.exp(s - m_new) - np.exp(s - m_old) * np.exp(m_old - m_new)
     holds = corr <= 1 and p <= 1 and least_l >= 1 and np.abs(identity).max() < 1e-15
-    return Finding(
-        "reproduced" if holds else "contradicted",
+    return Finding.of(
+        holds,
         f"over 60 random rows with scores beyond 100 the largest factor is {corr:g}, "
         f"the largest term {p:g} and the smallest denominator {least_l:g}: no "
         "exponential overflows (row D7 lists what else can)",
@@ -101,8 +101,8 @@ def same_terms_same_ratio() -> Finding:
         np.abs(list(walk(scores, np.eye(64), tile))[-1].after.out - p / p.sum()).max()
         for tile in range(1, 65)
     )
-    return Finding(
-        "reproduced" if off < 1e-15 else "contradicted",
+    return Finding.of(
+        off < 1e-15,
         f"in float64 the weights of 64 keys, walked in tiles of 1 to 64, differ from "
         f"softmax by at most {off:.0e}",
     )
@@ -129,8 +129,8 @@ def rounding_follows_the_scores() -> Finding:
     walked = [a for a, _ in errors]
     worst = max(a / b for a, b in errors)
     grows = walked[-1] > 20 * walked[0]
-    return Finding(
-        "contradicted" if grows or worst > 2.5 else "reproduced",
+    return Finding.of(
+        not (grows or worst > 2.5),
         f"with scores 1, 12 and 144 times as large the float32 error is "
         f"{', '.join(f'{a:.1e}' for a in walked)}, at most {worst:.2f} times that of "
         "the materialized form: only rounding, but it grows with the scores",

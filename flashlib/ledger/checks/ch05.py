@@ -22,10 +22,6 @@ SMALL_L1 = 16 * 1024  # where the system does not tell
 HBM_TB_S, SRAM_TB_S = (1.5, 2.0), 19.0
 
 
-def _verdict(holds: bool) -> str:
-    return "reproduced" if holds else "contradicted"
-
-
 def at_most_one_tile() -> Finding:
     """Walk rows of several lengths; count scores per step and bytes at the peak."""
     rng, most, held = np.random.default_rng(0), {}, {}
@@ -36,8 +32,8 @@ def at_most_one_tile() -> Finding:
         held[n] = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     holds = set(most.values()) == {TILE} and held[4096] < scores.nbytes / 2
-    return Finding(
-        _verdict(holds),
+    return Finding.of(
+        holds,
         f"walks over 64, 511 and 4,096 keys have at most {max(most.values())} scores "
         f"at a time; the longest holds {held[4096]:,} B at its peak, and the scores "
         f"of its row alone would take {scores.nbytes:,} B",
@@ -50,8 +46,8 @@ def state_fits_the_first_cache() -> Finding:
     matrix = 4 * 511**2
     told = [c.n_bytes for c in caches() if c.level == 1]
     first = min(told, default=SMALL_L1)
-    return Finding(
-        _verdict(state < first < matrix),
+    return Finding.of(
+        state < first < matrix,
         f"the state takes {state} B of a level 1 cache of {first:,} B"
         f"{'' if told else ' (assumed)'}, and the score matrix of 511 tokens takes "
         f"{matrix:,} B; row D25 is about the speed of SRAM",
@@ -66,8 +62,8 @@ def two_buffers() -> Finding:
     usual = flash_attention(q, k, v, backend="numpy")
     same = np.array_equal(given.out, usual.out)
     sizes = (scores.nbytes, acc.nbytes) == tuple(flash_state_bytes(TILE, HEAD_DIM))
-    return Finding(
-        _verdict(same and sizes and (scores.nbytes, acc.nbytes) == (256, 512)),
+    return Finding.of(
+        same and sizes and (scores.nbytes, acc.nbytes) == (256, 512),
         f"64 float32 scores take {scores.nbytes} B and 128 sums {acc.nbytes} B; with "
         f"{HEADS} heads on {KV_HEADS}, {HEADS // KV_HEADS} queries share a KV head, "
         f"and the default scale gives the bits of 1/sqrt({HEAD_DIM})",
@@ -89,8 +85,8 @@ def strides_and_offsets() -> Finding:
             at = j * kv_width + kv_offset + columns
             bad += not np.array_equal(k_run[at], k[j, h // group])
         seen += 11
-    return Finding(
-        _verdict(bad == 0),
+    return Finding.of(
+        bad == 0,
         f"{seen} head rows of q and k looked up by row * width + head * head_dim and "
         f"by row * kv_width + (head // {group}) * head_dim: {bad} differ",
     )
@@ -108,8 +104,8 @@ def first_pass() -> Finding:
             m_tile = max(m_tile, dot)
         maxima.append(float(m_tile))
     walked = [float(done.m_tile) for done in walk(SCORES, VALUES, 2)]
-    return Finding(
-        _verdict(maxima == walked),
+    return Finding.of(
+        maxima == walked,
         f"dot, scale and compare give the tile maxima {maxima}; the walk has {walked}",
     )
 
@@ -121,8 +117,8 @@ def five_lines() -> Finding:
     repaired = steps[1].before.l * np.exp(3.0 - 5.0)
     added = steps[1].after.l - steps[1].p.sum()
     holds = factors[0] == 0 and abs(repaired - added) < 1e-15 and factors[2] == 1
-    return Finding(
-        _verdict(holds),
+    return Finding.of(
+        holds,
         f"the factors of the three tiles are {factors[0]:g}, {factors[1]:.4f} and "
         f"{factors[2]:g}: minus infinity makes the first one 0 without a special case",
     )
@@ -137,8 +133,8 @@ def second_pass() -> Finding:
             p = np.exp(SCORES[j] - done.after.m)
             l, acc = l + p, acc + p * VALUES[j]
         off = max(abs(l - done.after.l), np.abs(acc - done.after.acc).max())
-    return Finding(
-        _verdict(off < 1e-14),
+    return Finding.of(
+        off < 1e-14,
         f"terms added one by one give l = {l:.6f} and acc = {acc.round(4).tolist()}, "
         f"off by {off:.0e} from the tile sums",
     )
@@ -153,8 +149,8 @@ def one_divide() -> Finding:
     heads = [(q[:, [h]], k[:, [h // 2]], v[:, [h // 2]]) for h in range(4)]
     alone = [materialized_attention(*head, causal=True).out[:, 0] for head in heads]
     off = float(np.abs(rows - np.concatenate(alone, axis=1)).max())
-    return Finding(
-        _verdict(rows.shape == (9, 64) and off < 1e-6 and report.ok),
+    return Finding.of(
+        rows.shape == (9, 64) and off < 1e-6 and report.ok,
         f"the reference loop returns rows of {rows.shape[1]} floats, 4 heads of 16 "
         f"side by side, which differ from heads computed one by one by {off:.0e}",
     )
@@ -163,8 +159,8 @@ def one_divide() -> Finding:
 def sram_against_hbm() -> Finding:
     """Divide the paper's own bandwidths."""
     low, high = SRAM_TB_S / max(HBM_TB_S), SRAM_TB_S / min(HBM_TB_S)
-    return Finding(
-        _verdict(low >= 100),
+    return Finding.of(
+        low >= 100,
         f"the paper gives {min(HBM_TB_S)} to {max(HBM_TB_S)} TB/s for the HBM of an "
         f"A100 and about {SRAM_TB_S:g} TB/s for its SRAM (quoted): {low:.1f} to "
         f"{high:.1f} times as fast",

@@ -26,8 +26,8 @@ def mask_is_a_bound() -> Finding:
         terms += sum(len(done.p) for done in steps)
         off = max(off, np.abs(steps[-1].after.out - as_data.out[i, 0]).max())
     half = terms == TOKENS * (TOKENS + 1) // 2
-    return Finding(
-        "reproduced" if half and off < 1e-13 else "contradicted",
+    return Finding.of(
+        half and off < 1e-13,
         f"over {TOKENS} tokens a loop that stops at its own key gives the masked "
         f"result to {off:.0e} with {terms:,} exponentials for {TOKENS**2:,}",
     )
@@ -42,8 +42,8 @@ def causal_needs_no_square() -> Finding:
         later = flash_attention(q[-rows:], k, v, causal=True, backend="numpy").out
         off[rows] = float(np.abs(later - whole[-rows:]).max())
     meaningful = max(off.values()) < 1e-6
-    return Finding(
-        "contradicted" if meaningful else "reproduced",
+    return Finding.of(
+        not meaningful,
         f"the last 1, 3 and 17 of 40 causal rows, asked for alone over all 40 keys, "
         f"equal the rows of the square call to {max(off.values()):.0e}: with the last "
         "query on the last key a causal call needs no equal lengths",

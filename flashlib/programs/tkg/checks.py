@@ -50,8 +50,8 @@ def check_core(spec: Spec, lnc: int) -> None:
     )
 
 
-def check_config(config: TkgConfig) -> None:
-    """Switches that do not depend on the arrays."""
+def check_tiling(config: TkgConfig) -> None:
+    """Numbers of slots that do not depend on the arrays."""
     positive(curr_sprior=config.curr_sprior, full_sprior=config.full_sprior)
     refuse(
         config.curr_sprior > config.full_sprior,
@@ -68,6 +68,11 @@ def check_config(config: TkgConfig) -> None:
         config.block_len < 0,
         f"block_len is {config.block_len}; expected 0 or more; 0 means a flat cache",
     )
+
+
+def check_config(config: TkgConfig) -> None:
+    """Switches that do not depend on the arrays."""
+    check_tiling(config)
     refuse(
         not config.fuse_rope and not config.qk_in_sb,
         "fuse_rope and qk_in_sb are False; expected one of them; without the fused "
@@ -125,6 +130,20 @@ def check_limits(s: TkgSizes, config: TkgConfig) -> None:
         f"n_heads * seq is {s.n_heads} * {s.seq} = {s.width}; expected at most 512; "
         "the columns of one item share a bank of psum; split the heads",
     )
+    check_slots(s)
+    need = 8 * s.width * s.tiles[0]
+    refuse(
+        need > TILE_BYTES,
+        f"8 * n_heads * seq * tile is 8 * {s.width} * {s.tiles[0]} = {need}; expected "
+        f"at most {TILE_BYTES}; scores of one item stay on chip; use fewer heads or a "
+        "smaller fa_tile_s_prior",
+    )
+    if config.fuse_rope:
+        _check_rope(s)
+
+
+def check_slots(s: TkgSizes) -> None:
+    """Slots fill the partitions of every core; the active tokens fit at the end."""
     refuse(
         s.seq > LANES,
         f"seq is {s.seq}; expected at most 128; active rows lie on the partitions",
@@ -140,15 +159,6 @@ def check_limits(s: TkgSizes, config: TkgConfig) -> None:
         f"the last tile has {s.tiles[-1]} slots; expected at least seq, {s.seq}; the "
         "active tokens lie in it",
     )
-    need = 8 * s.width * s.tiles[0]
-    refuse(
-        need > TILE_BYTES,
-        f"8 * n_heads * seq * tile is 8 * {s.width} * {s.tiles[0]} = {need}; expected "
-        f"at most {TILE_BYTES}; scores of one item stay on chip; use fewer heads or a "
-        "smaller fa_tile_s_prior",
-    )
-    if config.fuse_rope:
-        _check_rope(s)
 
 
 def _check_rope(s: TkgSizes) -> None:

@@ -1,4 +1,4 @@
-"""Name the switches of the decode kernel, with their published defaults (chapter 21)."""
+"""Name the switches of the decode kernel and their published defaults (chapter 21)."""
 
 from dataclasses import dataclass
 

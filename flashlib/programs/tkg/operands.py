@@ -6,7 +6,7 @@ import numpy as np
 
 from flashlib.errors import DTypeError
 from flashlib.programs.tkg import checks
-from flashlib.programs.tkg.checks import FLOAT8, refuse
+from flashlib.programs.tkg.checks import refuse
 from flashlib.programs.tkg.config import TkgConfig
 from flashlib.programs.tkg.sizes import TkgSizes, sizes_of
 
@@ -167,13 +167,14 @@ def _check_masking(x: TkgOperands, s: TkgSizes, config: TkgConfig) -> None:
         "built from positions",
     )
     for name in ("pos_ids", "start_pos_ids", "rope_pos_ids"):
-        _check_positions(name, getattr(x, name), s)
+        check_positions(name, getattr(x, name), s)
     columns = (s.batch, s.n_heads, s.seq)
     for name, first in (("mask", s.slots), ("active_mask", s.seq)):
-        _check_flags(name, getattr(x, name), (first, *columns))
+        check_flags(name, getattr(x, name), (first, *columns))
 
 
-def _check_positions(name: str, array: np.ndarray | None, s: TkgSizes) -> None:
+def check_positions(name: str, array: np.ndarray | None, s: TkgSizes) -> None:
+    """Positions are whole numbers, one per query."""
     if array is None:
         return
     expect(name, array, (s.batch, s.seq), "[batch, seq]")
@@ -185,7 +186,8 @@ def _check_positions(name: str, array: np.ndarray | None, s: TkgSizes) -> None:
     )
 
 
-def _check_flags(name: str, array: np.ndarray | None, shape: tuple) -> None:
+def check_flags(name: str, array: np.ndarray | None, shape: tuple) -> None:
+    """A mask has one flag per key and query."""
     if array is None:
         return
     expect(name, array, shape, "[keys, batch, n_heads, seq]")
@@ -212,8 +214,3 @@ def _check_rotation(x: TkgOperands, s: TkgSizes, config: TkgConfig) -> None:
     )
     shape = (s.head_dim // 2, 1)
     expect("inv_freqs", x.inv_freqs, shape, "one frequency per pair", np.float32)
-
-
-def is_float8(dtype: np.dtype) -> bool:
-    """Whether keys and values are stored in eight bits."""
-    return dtype == FLOAT8

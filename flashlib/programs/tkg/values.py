@@ -1,4 +1,4 @@
-"""Bring values on chip as [128, n, head_dim], in the layout of the keys (chapter 21)."""
+"""Bring values on chip as [128, n, head_dim], laid out like the keys (chapter 21)."""
 
 import numpy as np
 

@@ -1,0 +1,48 @@
+"""Run the loop of the text, shaped for vectors, on one core (chapter 9)."""
+
+import numpy as np
+
+from flashlib.backends.base import Choice
+from flashlib.backends.scalar import ScalarBackend, kernel_arrays
+from flashlib.kernels.launch import launch_alone
+from flashlib.kernels.simd import build_simd
+from flashlib.output import AttentionOutput
+from flashlib.problem import Problem
+
+__all__ = ["SimdBackend"]
+
+
+class SimdBackend(ScalarBackend):
+    """Independent sums in the dot product, one row of values at a time."""
+
+    name = "simd"
+
+    def preferred(self, problem: Problem) -> Choice:
+        """Return the only algorithm of this backend."""
+        return Choice("flash", "one core, four independent sums per dot product")
+
+    def flash(
+        self, problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int
+    ) -> AttentionOutput:
+        """Run head after head."""
+        out = np.empty((problem.seq_q, problem.n_heads, problem.head_dim_v), q.dtype)
+        lse = np.empty(out.shape[:2], q.dtype)
+        if lse.size:
+            self._run(*loop_arguments(problem, q, k, v, tile), out, lse)
+        return AttentionOutput(out, lse)
+
+    def _run(self, *arguments) -> None:
+        launch_alone(build_simd, *arguments)
+
+
+def loop_arguments(
+    problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int
+) -> tuple:
+    """Return what all kernels that walk rows are called with, but for the results."""
+    return (
+        *kernel_arrays(problem, q, k, v),
+        problem.work.type(problem.scale),
+        problem.work.type(problem.softcap or 0),
+        *problem.reach,
+        min(tile, max(problem.seq_k, 1)),
+    )

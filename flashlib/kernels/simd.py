@@ -1,0 +1,111 @@
+"""Shape the loop of the text for vectors: one core, one row at a time (chapter 9).
+
+Two loops do all the work, and each is written so that a compiler can turn it
+into vector instructions. A dot product is one long chain of additions, each
+waiting for the one before; four sums that know nothing of each other keep
+four additions in flight. Adding a weighted row of values has no chain at all.
+
+Arguments are those of :mod:`flashlib.kernels.scalar`; the two kernels differ
+in these loops and in nothing else.
+"""
+
+import numpy as np
+
+from flashlib.kernels.jit import inner
+from flashlib.kernels.scalar import divide, is_hidden
+
+__all__ = ["attend_head", "build_simd"]
+
+
+@inner
+def dot(a, b):
+    """Return the dot product of two rows, in four independent sums."""
+    zero = a.dtype.type(0)
+    s0, s1, s2, s3 = zero, zero, zero, zero
+    whole = a.size // 4 * 4
+    for d in range(0, whole, 4):
+        s0 += a[d] * b[d]
+        s1 += a[d + 1] * b[d + 1]
+        s2 += a[d + 2] * b[d + 2]
+        s3 += a[d + 3] * b[d + 3]
+    for d in range(whole, a.size):
+        s0 += a[d] * b[d]
+    return (s0 + s1) + (s2 + s3)
+
+
+@inner
+def saxpy(acc, p, row):
+    """Add ``p * row`` to `acc`; every element is on its own."""
+    for d in range(acc.size):
+        acc[d] += p * row[d]
+
+
+@inner
+def score_tile(q_row, k, mask, bias, h, g, i, start, stop, scale, softcap, s):
+    """Write the scores of a tile into `s`; return their maximum and how many."""
+    m_tile, seen = q_row.dtype.type(-np.inf), 0
+    for j in range(start, stop):
+        if is_hidden(mask, bias, h, i, j):
+            continue
+        s_j = dot(q_row, k[j, g]) * scale
+        if softcap > 0:
+            s_j = softcap * np.tanh(s_j / softcap)
+        if bias.size > 0:
+            heads, rows, keys = bias.shape
+            s_j += bias[min(h, heads - 1), min(i, rows - 1), min(j, keys - 1)]
+        s[j - start] = s_j
+        m_tile = max(m_tile, s_j)
+        seen += 1
+    return m_tile, seen
+
+
+@inner
+def attend_head(
+    q, k, v, mask, bias, sink, scale, softcap, left, right, tile, h, out, lse
+):
+    """Write attention of every row of head `h` into `out` and `lse`."""
+    offset, g = len(k) - len(q), h // (q.shape[1] // k.shape[1])
+    zero, one, lowest = q.dtype.type(0), q.dtype.type(1), q.dtype.type(-np.inf)
+    s, acc = np.empty(tile, q.dtype), np.empty(v.shape[2], q.dtype)
+    for i in range(len(q)):
+        lo = max(i + offset - left, 0)
+        hi = min(i + offset + right + 1, len(k))
+        m = sink[h]
+        l = one if m > lowest else zero
+        acc[:] = zero
+        n_seen = 0
+        for start in range(lo, hi, tile):
+            stop = min(start + tile, hi)
+            m_tile, seen = score_tile(
+                q[i, h], k, mask, bias, h, g, i, start, stop, scale, softcap, s
+            )
+            n_seen += seen
+            if m_tile > m:
+                corr = np.exp(m - m_tile)
+                l *= corr
+                for d in range(acc.size):
+                    acc[d] *= corr
+                m = m_tile
+            base = m if m > lowest else zero
+            for j in range(start, stop):
+                if not is_hidden(mask, bias, h, i, j):
+                    p = np.exp(s[j - start] - base)
+                    l += p
+                    saxpy(acc, p, v[j, g])
+        divide(acc, l, n_seen > 0, out[i, h])
+        lse[i, h] = m + np.log(l) if l != 0 else lowest
+
+
+def build_simd(decorate, target, stamp):
+    """Return the kernel that runs head after head, see `build_blocked`."""
+
+    @decorate
+    def attend(q, k, v, mask, bias, sink, scale, softcap, left, right, tile, out, lse):
+        for h in range(q.shape[1]):
+            attend_head(
+                q, k, v, mask, bias, sink, scale, softcap, left, right, tile, h, out,
+                lse,
+            )  # fmt: skip
+        return stamp
+
+    return attend

@@ -1,0 +1,1 @@
+"""Prefill attention: queries on partitions, keys in sections (chapter 23)."""

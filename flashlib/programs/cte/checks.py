@@ -1,0 +1,143 @@
+"""Refuse what the prefill kernel cannot run, before anything runs (chapter 23)."""
+
+import math
+
+import ml_dtypes
+import numpy as np
+
+from flashlib.errors import ArgumentError, DTypeError, MachineError, ShapeError
+from flashlib.machine.spec import Spec
+from flashlib.programs.blocks import LANES
+from flashlib.programs.cte.sizes import CteSizes
+
+TYPES = tuple(np.dtype(t) for t in (np.float32, np.float16, ml_dtypes.bfloat16))
+LONGEST = 131072
+MOST_ITEMS = 512
+MOST_PARTS = 32
+
+
+def refuse(condition: bool, message: str, error: type[Exception] = ShapeError) -> None:
+    """Raise when the condition holds."""
+    if condition:
+        raise error(message)
+
+
+def check_core(spec: Spec, lnc: int) -> None:
+    """The generation has range_select and dma_transpose; one or two cores run."""
+    refuse(
+        spec.generation < 3,
+        f"spec is {spec.name}; expected generation 3 or later; it has no range_select "
+        "and no dma_transpose",
+        MachineError,
+    )
+    refuse(
+        lnc not in (1, 2),
+        f"lnc is {lnc!r}; expected 1 or 2; a logical core is one physical core or two",
+    )
+
+
+def check_array(name: str, x: np.ndarray, axes: str) -> None:
+    """Three axes of 1 or more, and a type that the kernel reads."""
+    refuse(
+        x.dtype not in TYPES,
+        f"{name} is {x.dtype.name}; expected float32, float16 or bfloat16; all become "
+        "bfloat16 on chip; cast it",
+        DTypeError,
+    )
+    refuse(
+        x.ndim != 3 or min(x.shape) < 1,
+        f"{name} has shape {x.shape}; expected {axes} with sizes of 1 or more; heads "
+        "are folded into the batch",
+    )
+
+
+def check_sizes(s: CteSizes) -> None:
+    """Limits of partitions, batch and lengths; combinations that exclude each other."""
+    refuse(
+        s.head_dim > LANES,
+        f"head_dim is {s.head_dim}; expected at most 128; it lies on the partitions",
+    )
+    refuse(
+        s.batch > MOST_ITEMS or s.batch % s.batch_kv != 0,
+        f"batch is {s.batch} over {s.batch_kv} key/value rows; expected at most "
+        f"{MOST_ITEMS} and a multiple; row b reads key/value row b // (B / Bkv)",
+    )
+    lengths = {"Lq": s.seq_q, "Lk": s.seq_k, "prior length": s.prior}
+    for name, length in lengths.items():
+        refuse(
+            length > LONGEST,
+            f"{name} is {length}; expected at most {LONGEST}; longer sequences are cut "
+            "outside",
+        )
+    refuse(
+        s.q_offset < 0 or not 1 <= s.q_stride <= MOST_PARTS,
+        f"q_offset is {s.q_offset} and q_stride {s.q_stride}; expected 0 or more, and "
+        f"1 to {MOST_PARTS}; row i sits at q_offset + i * q_stride",
+        ArgumentError,
+    )
+    refuse(
+        s.window is not None and s.window < 1,
+        f"window is {s.window}; expected 1 or more; it counts the row itself",
+        ArgumentError,
+    )
+    refuse(
+        not s.causal and (s.window is not None or s.moved),
+        "causal is False with window, q_offset or q_stride; expected True; they count "
+        "from the diagonal",
+        ArgumentError,
+    )
+    refuse(
+        s.packed and (s.prior > 0 or s.moved),
+        "bounds are given with a prefix, q_offset or q_stride; expected neither; "
+        "bounds count keys of the call",
+        ArgumentError,
+    )
+
+
+def checked_scale(scale: float | None, s: CteSizes) -> float:
+    """1/sqrt(d) unless given; 1 alone where the mask acts before the scale."""
+    outside = s.window is not None or s.prior > 0 or s.packed
+    refuse(
+        outside and (scale is None or scale != 1.0),
+        f"scale is {scale} with window, prior or bounds; expected 1.0; range_select "
+        "takes scores as they leave the product; scale q yourself and say scale=1.0",
+        ArgumentError,
+    )
+    if scale is None:
+        return 1 / math.sqrt(s.head_dim)
+    refuse(
+        not math.isfinite(scale),
+        f"scale is {scale}; expected a finite number; it multiplies every score",
+        ArgumentError,
+    )
+    return float(scale)
+
+
+def check_column(name: str, x: np.ndarray, rows: int) -> None:
+    """A column of numbers, one per row."""
+    refuse(
+        x.shape != (rows, 1),
+        f"{name} has shape {x.shape}; expected ({rows}, 1); one value per row",
+    )
+    refuse(
+        x.dtype.kind not in "iuf" and x.dtype not in TYPES,
+        f"{name} is {x.dtype.name}; expected numbers; compared in float32",
+        DTypeError,
+    )
+
+
+def checked_prior_used(value: object, prior: int) -> int:
+    """An int, or an array of one, from 0 to the length of the prefix."""
+    array = np.asarray(value)
+    refuse(
+        array.size != 1 or array.ndim > 1 or array.dtype.kind not in "iu",
+        f"prior_used_len is {value!r}; expected an integer or shape (1,); one length "
+        "for all rows",
+    )
+    used = int(array.reshape(-1)[0])
+    refuse(
+        not 0 <= used <= prior,
+        f"prior_used_len is {used}; expected 0 to {prior}; k_prior has {prior} rows",
+        ArgumentError,
+    )
+    return used

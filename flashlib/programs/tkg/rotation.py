@@ -1,0 +1,103 @@
+"""Rotate queries and active keys by their positions, on chip (chapter 20).
+
+The sine of the scalar engine is right on [-pi, pi] only. Angles are brought there
+first: ``x mod y = x - y * round(x / y - 1/2)``, rounded by a cast to int32.
+"""
+
+import math
+
+import numpy as np
+
+from flashlib.machine.tile import Tile
+from flashlib.programs.blocks import LANES
+from flashlib.programs.tkg.run import CoreRun
+
+TWO_PI = 2 * math.pi
+
+
+def load_and_rotate(run: CoreRun) -> None:
+    """Rotate all columns of q and of the active k; scale q; hand k out."""
+    m, s = run.m, run.s
+    with m.step("rope"):
+        positions = run.hbm["rope_positions"]
+        cos, sin = _tables(run, positions)
+        heads = (s.head_dim, s.batch, s.n_heads, s.seq)
+        one = (s.head_dim, s.batch, 1, s.seq)
+        queries = m.sbuf.alloc(run.queries.shape)
+        _rotate(
+            run,
+            queries.reshape(heads),
+            run.queries.reshape(heads),
+            cos.reshape(one).broadcast_to(heads),
+            sin.reshape(one).broadcast_to(heads),
+        )
+        # in place: the unrotated copy on chip is not needed any more
+        scale = 1 / math.sqrt(s.head_dim)
+        m.isa.activation(run.queries, "copy", queries, scale=scale)
+        keys = m.sbuf.alloc(run.k_active.shape, run.kv)
+        _rotate(run, keys, run.k_active, cos, sin)
+        run.k_active = keys
+    if run.last_share and not run.config.k_out_in_sb:
+        with m.step("store"):
+            split = keys.reshape(s.head_dim, s.batch, s.seq)
+            dst = run.hbm["k_out"][:, 0].permute((1, 0, 2))
+            m.isa.dma_copy(dst, split)
+
+
+def load_queries(run: CoreRun) -> None:
+    """Bring q ``[batch, n_heads, seq, d]`` and the active k in, transposed."""
+    m, d = run.m, run.s.head_dim
+    with m.step("q_load"):
+        for name in ("q", "k_active"):
+            rows = run.hbm[name].reshape(-1, d)
+            tile = m.sbuf.alloc((d, rows.shape[0]), rows.dtype)
+            m.isa.dma_transpose(tile, rows)
+            setattr(run, "queries" if name == "q" else name, tile)
+
+
+def _tables(run: CoreRun, positions: Tile) -> tuple[Tile, Tile]:
+    """Cosine and signed sine of every angle, ``[head_dim, batch * seq]``.
+
+    The sine is negative on the first half: out = x * cos + swapped(x) * sin.
+    """
+    m, half = run.m, run.s.head_dim // 2
+    n = run.s.batch * run.s.seq
+    frequencies = m.isa.dma_copy(m.sbuf.alloc((half, 1)), run.hbm["inv_freqs"])
+    angles = m.sbuf.alloc((half, n))
+    m.isa.tensor_scalar(angles, positions[:half], "multiply", frequencies)
+    cos, sin = m.sbuf.alloc((2 * half, n)), m.sbuf.alloc((2 * half, n))
+    for table, shift in ((cos, 1.5 * math.pi), (sin, math.pi)):
+        reduced = _reduced(run, angles, shift)
+        m.isa.activation(table[:half], "sin", reduced)
+        m.isa.tensor_copy(table[half:], table[:half])
+    m.isa.tensor_scalar(sin[:half], sin[:half], "multiply", -1.0)
+    return cos, sin
+
+
+def _reduced(run: CoreRun, angles: Tile, shift: float) -> Tile:
+    """Return ``((angles + shift) mod 2 pi) - pi``."""
+    m = run.m
+    moved = m.sbuf.alloc(angles.shape)
+    m.isa.tensor_scalar(moved, angles, "add", shift)
+    turns = m.sbuf.alloc(angles.shape, np.int32)
+    m.isa.tensor_scalar(turns, moved, "divide", TWO_PI, op1="subtract", operand1=0.5)
+    m.isa.scalar_tensor_tensor(moved, turns, "multiply", -TWO_PI, "add", moved)
+    # rounding may leave a hair beyond the ends, where the sine runs away
+    m.isa.tensor_scalar(moved, moved, "subtract", math.pi)
+    return m.isa.tensor_scalar(
+        moved, moved, "maximum", -math.pi, op1="minimum", operand1=math.pi
+    )
+
+
+def _rotate(run: CoreRun, dst: Tile, x: Tile, cos: Tile, sin: Tile) -> None:
+    """Write x * cos + swapped(x) * sin; the halves change places by two copies."""
+    m, half = run.m, run.s.head_dim // 2
+    assert half <= LANES // 2
+    with m.sbuf.scope():
+        swapped = m.sbuf.alloc(x.shape)
+        m.isa.tensor_copy(swapped[:half], x[half:])
+        m.isa.tensor_copy(swapped[half:], x[:half])
+        m.isa.tensor_tensor(swapped, swapped, sin, "multiply")
+        straight = m.sbuf.alloc(x.shape)
+        m.isa.tensor_tensor(straight, x, cos, "multiply")
+        m.isa.tensor_tensor(dst, straight, swapped, "add")

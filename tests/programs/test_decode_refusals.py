@@ -1,0 +1,367 @@
+"""What the decode kernel and the mask generator refuse, before they start."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from programs.decode_problem import BF16, FP8, arguments, frequencies, problem
+
+import flashlib
+from flashlib.machine import NC_V2, NC_V3
+from flashlib.programs import TkgConfig, attention_tkg, gen_mask_tkg
+
+SHAPE, TYPE = flashlib.ShapeError, flashlib.DTypeError
+BASE = (2, 2, 3, 256, 256, 64)
+F32 = np.float32
+
+
+def base(sizes=BASE, change=None, drawn=None, **how):
+    """Arguments of a legal call, some of them replaced."""
+    args, more = arguments(problem(*sizes, **(drawn or {})), **how)
+    names = ("q", "k_active", "v_active", "k_prior", "v_prior")
+    call = dict(zip(names, args, strict=True)) | more
+    return call | (change or {})
+
+
+def refuse(call, error, words):
+    q, ka, va, k, v = (
+        call.pop(n) for n in ("q", "k_active", "v_active", "k_prior", "v_prior")
+    )
+    with pytest.raises(error, match=words) as caught:
+        attention_tkg(q, ka, va, k, v, **call)
+    message = str(caught.value)
+    assert "\n" not in message and message.count("; ") >= 2 and "expected" in message
+
+
+ROPE = {"rope": frequencies(64)}
+PAGES = {"block_len": 16}
+LONG = (2, 2, 3, 512, 512, 64)
+CASES = {
+    # sizes
+    "batch-0": (
+        lambda: base(change={"v_active": np.zeros((0, 1, 3, 64), F32)}),
+        SHAPE,
+        "batch is 0",
+    ),
+    "seq-0": (
+        lambda: base(change={"v_active": np.zeros((2, 1, 0, 64), F32)}),
+        SHAPE,
+        "seq is 0",
+    ),
+    "heads-0": (
+        lambda: base(change={"q": np.zeros((64, 0), F32)}),
+        SHAPE,
+        "n_heads is 0",
+    ),
+    "d-129": (lambda: base((1, 1, 1, 128, 128, 129)), SHAPE, "head_dim is 129"),
+    "columns-513": (lambda: base((1, 171, 3, 128, 128, 4)), SHAPE, "513"),
+    "seq-129": (lambda: base((1, 1, 129, 256, 256, 4)), SHAPE, "seq is 129"),
+    "slots-127": (lambda: base((1, 1, 1, 127, 256, 4)), SHAPE, "curr_sprior is 127"),
+    "slots-384": (lambda: base((1, 1, 1, 384, 384, 4), lnc=2), SHAPE, "256"),
+    "slots-over": (lambda: base((1, 1, 1, 256, 128, 4)), SHAPE, "at most full_sprior"),
+    "lnc-3": (lambda: base(change={"lnc": 3}), SHAPE, "lnc is 3"),
+    "v2": (lambda: base(change={"spec": NC_V2}), flashlib.MachineError, "generation 3"),
+    "bytes": (
+        lambda: base((1, 64, 8, 8192, 8192, 4), enable_fa_s_prior_tiling=False),
+        SHAPE,
+        "16777216",
+    ),
+    "room": (
+        lambda: base((1, 2, 1, 65536, 65536, 128), enable_fa_s_prior_tiling=False),
+        SHAPE,
+        "bytes per partition",
+    ),
+    "last-tile": (
+        lambda: base((1, 1, 128, 384, 384, 4), fa_tile_s_prior=100),
+        SHAPE,
+        "fa_tile_s_prior is 100",
+    ),
+    "tile-0": (lambda: base(fa_tile_s_prior=0), SHAPE, "fa_tile_s_prior is 0"),
+    "no-q": (lambda: base(qk_in_sb=False), SHAPE, "qk_in_sb"),
+    # caches
+    "k-turned": (
+        lambda: base(change={"k_prior": np.zeros((3, 1, 256, 64), F32)}),
+        SHAPE,
+        "k_prior has shape",
+    ),
+    "v-short": (
+        lambda: base(change={"v_prior": np.zeros((3, 1, 255, 64), F32)}),
+        SHAPE,
+        "v_prior has shape",
+    ),
+    "one-item": (
+        lambda: base(change={"v_prior": np.zeros((1, 1, 256, 64), F32)}),
+        SHAPE,
+        "v_prior has shape",
+    ),
+    "two-kv-heads": (
+        lambda: base(change={"v_active": np.zeros((2, 2, 3, 64), F32)}),
+        SHAPE,
+        "one key/value head",
+    ),
+    "q-shape": (
+        lambda: base(change={"q": np.zeros((63, 12), F32)}),
+        SHAPE,
+        "q has shape",
+    ),
+    "k-active": (
+        lambda: base(change={"k_active": np.zeros((64, 5), F32)}),
+        SHAPE,
+        "k_active has shape",
+    ),
+    # types
+    "float64": (
+        lambda: base(change={"q": np.zeros((64, 12))}),
+        TYPE,
+        "q is float64",
+    ),
+    "mixed": (lambda: base(change={"q": np.zeros((64, 12), BF16)}), TYPE, "mix"),
+    "one-fp8": (
+        lambda: base(change={"k_prior": np.zeros((3, 1, 64, 256), FP8)}),
+        TYPE,
+        "share one type",
+    ),
+    "e5m2": (
+        lambda: base(
+            change={"k_prior": np.zeros((3, 1, 64, 256), ml_dtypes.float8_e5m2)}
+        ),
+        TYPE,
+        "float8_e5m2",
+    ),
+    "fp8-q": (
+        lambda: base(drawn={"dtype": FP8}, change={"q": np.zeros((64, 12), F32)}),
+        TYPE,
+        "q is float32",
+    ),
+    "fp8-rope": (lambda: base(drawn={"dtype": FP8}, **ROPE), TYPE, "fuse_rope"),
+    # rotation
+    "rope-columns": (lambda: base((4, 11, 3, 256, 256, 64), **ROPE), SHAPE, "132"),
+    "rope-d": (
+        lambda: base((1, 1, 1, 128, 128, 32), rope=frequencies(32)),
+        SHAPE,
+        "head_dim is 32",
+    ),
+    "rope-batch": (
+        lambda: base((2, 1, 1, 128, 128, 64), **ROPE, lnc=2),
+        SHAPE,
+        "shared by two cores",
+    ),
+    "rope-long": (
+        lambda: base((1, 1, 1, 2**17 + 128, 2**17 + 128, 64), **ROPE),
+        SHAPE,
+        "131072",
+    ),
+    "rope-freqs": (
+        lambda: base(**ROPE, change={"inv_freqs": None}),
+        SHAPE,
+        "inv_freqs is missing",
+    ),
+    "rope-freqs-shape": (
+        lambda: base(**ROPE, change={"inv_freqs": np.zeros((64, 1), F32)}),
+        SHAPE,
+        "inv_freqs has shape",
+    ),
+    "rope-pos": (
+        lambda: base(
+            **ROPE,
+            given_mask=np.ones((256, 2, 2, 3), bool),
+            change={"rope_pos_ids": None},
+        ),
+        SHAPE,
+        "rope_pos_ids and pos_ids",
+    ),
+    # masks and positions
+    "no-pos": (lambda: base(change={"pos_ids": None}), SHAPE, "pos_ids is missing"),
+    "pos-shape": (
+        lambda: base(change={"pos_ids": np.zeros((2, 1), int)}),
+        SHAPE,
+        "pos_ids has shape",
+    ),
+    "pos-type": (
+        lambda: base(change={"pos_ids": np.zeros((2, 3))}),
+        TYPE,
+        "pos_ids is float64",
+    ),
+    "both": (
+        lambda: base(change={"mask": np.ones((256, 2, 2, 3), bool)}),
+        SHAPE,
+        "mask is given",
+    ),
+    "neither": (
+        lambda: base(given_mask=np.ones((256, 2, 2, 3)), change={"mask": None}),
+        SHAPE,
+        "mask is missing",
+    ),
+    "mask-shape": (
+        lambda: base(given_mask=np.ones((255, 2, 2, 3), bool)),
+        SHAPE,
+        "mask has shape",
+    ),
+    "mask-type": (
+        lambda: base(given_mask=np.ones((256, 2, 2, 3), np.int64)),
+        TYPE,
+        "mask is int64",
+    ),
+    "start-alone": (
+        lambda: base(
+            given_mask=np.ones((256, 2, 2, 3), bool),
+            change={"start_pos_ids": np.zeros((2, 3), int)},
+        ),
+        SHAPE,
+        "start_pos_ids is given without use_pos_id",
+    ),
+    "active-alone": (
+        lambda: base(
+            given_mask=np.ones((256, 2, 2, 3), bool),
+            change={"active_mask": np.ones((3, 2, 2, 3), bool)},
+        ),
+        SHAPE,
+        "active_mask is given without use_pos_id",
+    ),
+    "active-shape": (
+        lambda: base(change={"active_mask": np.ones((3, 2, 3, 2), bool)}),
+        SHAPE,
+        "active_mask has shape",
+    ),
+    "sink-shape": (
+        lambda: base(change={"sink": np.zeros((1, 2), F32)}),
+        SHAPE,
+        "sink has shape",
+    ),
+    "sink-type": (
+        lambda: base(change={"sink": np.zeros((2, 1))}),
+        TYPE,
+        "sink is float64",
+    ),
+    # pages
+    "no-table": (
+        lambda: base(LONG, **PAGES, change={"active_blocks_table": None}),
+        SHAPE,
+        "without active_blocks_table",
+    ),
+    "block-len": (
+        lambda: base(
+            LONG,
+            **PAGES,
+            change={
+                "config": TkgConfig(
+                    curr_sprior=512,
+                    full_sprior=512,
+                    tp_k_prior=True,
+                    strided_mm1=False,
+                    use_pos_id=True,
+                    qk_in_sb=True,
+                    block_len=32,
+                )
+            },
+        ),
+        SHAPE,
+        "block_len is 32; expected 16",
+    ),
+    "table-shape": (
+        lambda: base(
+            LONG, **PAGES, change={"active_blocks_table": np.zeros((2, 31), int)}
+        ),
+        SHAPE,
+        "active_blocks_table has shape",
+    ),
+    "table-type": (
+        lambda: base(
+            LONG, **PAGES, change={"active_blocks_table": np.zeros((2, 32), F32)}
+        ),
+        TYPE,
+        "active_blocks_table is float32",
+    ),
+    "pages-rank": (
+        lambda: base(LONG, **PAGES, change={"k_prior": np.zeros((2, 1, 512, 64), F32)}),
+        SHAPE,
+        "k_prior has shape",
+    ),
+    "pages-differ": (
+        lambda: base(LONG, **PAGES, change={"v_prior": np.zeros((9, 16, 64), F32)}),
+        SHAPE,
+        "v_prior has shape",
+    ),
+    "pages-tiles": (
+        lambda: base((1, 1, 1, 8192, 8192, 4), block_len=128, fa_tile_s_prior=3072),
+        SHAPE,
+        "expected multiples of 1024",
+    ),
+    "pages-12": (lambda: base((1, 1, 1, 1536, 1536, 4), block_len=48), SHAPE, "12"),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_refuses(case):
+    make, error, words = case
+    refuse(make(), error, words)
+
+
+@pytest.mark.parametrize("name, value", [("strided_mm1", True), ("tp_k_prior", False)])
+def test_pages_need_switches(name, value):
+    call = base(LONG, **PAGES)
+    flags = {f: getattr(call["config"], f) for f in call["config"].__dataclass_fields__}
+    call["config"] = TkgConfig(**(flags | {name: value}))
+    refuse(call, SHAPE, name)
+
+
+def test_pages_need_q_on_chip():
+    call = base(LONG, **PAGES, rope=frequencies(64))
+    refuse(call, SHAPE, "qk_in_sb is False with pages")
+
+
+def test_the_active_tokens_fit_into_the_last_tile():
+    """Tiles are multiples of 128 and so are remainders: seq <= 128 always fits."""
+    from flashlib.programs.tkg import checks
+    from flashlib.programs.tkg.sizes import TkgSizes
+
+    s = TkgSizes(1, 1, 100, 4, 384, 1, 256, True, 0)
+    assert s.tiles == (256, 128)
+    checks.check_slots(s)
+
+
+@pytest.mark.parametrize("bad", [-1, 64, 2**32 - 1, 2**32 + 3])
+def test_pages_outside_the_cache(bad):
+    call = base(LONG, **PAGES)
+    table = call["active_blocks_table"].astype(np.int64)
+    pages = call["k_prior"].shape[0]
+    table[1, 5] = pages if bad == 64 else bad
+    call["active_blocks_table"] = table
+    refuse(
+        call, flashlib.OutOfBoundsError, r"active_blocks_table\[1, 5\].*partition 20"
+    )
+
+
+def mask_call(change):
+    config = change.pop("config", TkgConfig(curr_sprior=512, full_sprior=512))
+    call = {"pos_ids": np.zeros((2, 3), int), "n_heads": 2, "spec": NC_V3} | change
+    return gen_mask_tkg(call.pop("pos_ids"), config=config, **call)
+
+
+@pytest.mark.parametrize(
+    "change, error, words",
+    [
+        ({"pos_ids": np.zeros(3, int)}, SHAPE, "pos_ids has shape"),
+        ({"pos_ids": np.zeros((0, 3), int)}, SHAPE, "batch is 0"),
+        ({"pos_ids": np.zeros((2, 3))}, TYPE, "pos_ids is float64"),
+        ({"start_pos_ids": np.zeros((2, 1), int)}, SHAPE, "start_pos_ids"),
+        ({"active_mask": np.ones((3, 2, 1, 3), bool)}, SHAPE, "active_mask"),
+        ({"n_heads": 0}, SHAPE, "n_heads is 0"),
+        ({"layout": "psum"}, SHAPE, "layout is 'psum'"),
+        ({"s_prior_offset": 64}, SHAPE, "s_prior_offset is 64"),
+        ({"s_prior_tile": 100}, SHAPE, "tile 100"),
+        ({"s_prior_offset": 256, "s_prior_tile": 512}, SHAPE, "inside the 512"),
+        ({"s_prior_tile": 128, "layout": "hbm"}, SHAPE, "layout 'hbm'"),
+        ({"dtype": np.int64}, TYPE, "int64"),
+        ({"spec": NC_V2}, flashlib.MachineError, "generation 3"),
+        ({"lnc": 0}, SHAPE, "lnc is 0"),
+        (
+            {"config": TkgConfig(curr_sprior=500, full_sprior=512)},
+            SHAPE,
+            "curr_sprior is 500",
+        ),
+    ],
+    ids=lambda x: str(x)[:30],
+)
+def test_the_mask_generator_refuses(change, error, words):
+    with pytest.raises(error, match=words):
+        mask_call(dict(change))
