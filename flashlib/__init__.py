@@ -29,7 +29,7 @@ from flashlib.errors import (
     UninitializedError,
 )
 from flashlib.layout import merge_heads, split_heads
-from flashlib.online_softmax import AttentionOutput, merge_states
+from flashlib.output import AttentionOutput, merge_states
 from flashlib.reference import materialized_attention
 from flashlib.varlen import flash_attention_varlen
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from flashlib.backends import Backend, get_backend
-from flashlib.online_softmax import AttentionOutput
+from flashlib.output import AttentionOutput
 from flashlib.problem import attention_problem
 from flashlib.validation import check_tile
 

@@ -5,11 +5,10 @@ A projection layer produces ``[seq, n_heads * head_dim]``; attention wants
 stripe of columns ``h * head_dim`` to ``(h + 1) * head_dim``.
 """
 
-import operator
-
 import numpy as np
 
-from flashlib.errors import ArgumentError, ShapeError
+from flashlib.errors import ShapeError
+from flashlib.validation import check_integer
 
 __all__ = ["merge_heads", "repeat_kv", "split_heads"]
 
@@ -45,7 +44,7 @@ def split_heads(x: np.ndarray, n_heads: int) -> np.ndarray:
     True
     """
     x = np.asanyarray(x)
-    n_heads = _head_count(n_heads)
+    n_heads = check_integer("n_heads", n_heads, 1, "a row holds at least one head")
     if x.ndim < 1:
         raise ShapeError(
             f"x has shape {x.shape}; expected [..., n_heads * head_dim]; "
@@ -138,19 +137,20 @@ def repeat_kv(x: np.ndarray, group: int) -> np.ndarray:
     numpy.ndarray
         A copy ``[seq_k, n_kv_heads * group, head_dim]``.
 
+    Raises
+    ------
+    ShapeError
+        If `x` has fewer than two axes.
+    ArgumentError
+        If `group` is not an integer of at least 1.
+
     Examples
     --------
     >>> repeat_kv(np.array([[[1.0], [2.0]]]), 2).ravel()
     array([1., 1., 2., 2.])
     """
-    return np.repeat(np.asarray(x), _head_count(group, "group"), axis=-2)
-
-
-def _head_count(value: int, name: str = "n_heads") -> int:
-    try:
-        count = operator.index(value)
-    except TypeError:
-        count = 0
-    if count < 1:
-        raise ArgumentError(f"{name} has {value!r}; expected an integer >= 1")
-    return count
+    x = np.asarray(x)
+    if x.ndim < 2:
+        raise ShapeError(f"x has shape {x.shape}; expected [..., n_kv_heads, head_dim]")
+    group = check_integer("group", group, 1, "a KV head serves at least one query head")
+    return np.repeat(x, group, axis=-2)

@@ -1,4 +1,4 @@
-"""Compute attention the way it is written on paper (chapters 1, 2).
+"""Compute attention the way it is written on paper (chapters 1, 2, 8).
 
 The score matrix of every head is built on purpose, ``[seq_q, seq_k]``. In
 float64 this is the oracle that every other implementation is measured
@@ -7,11 +7,13 @@ against; in float32 it is the baseline whose error the others may double.
 
 import numpy as np
 
-from flashlib.masks import attended, block_of
-from flashlib.online_softmax import AttentionOutput, weighted_sum
+from flashlib.masks import attended
+from flashlib.online_softmax import weighted_sum
+from flashlib.output import AttentionOutput, finite_or_zero
 from flashlib.problem import Problem, attention_problem
+from flashlib.scores import block_scores, head_copy
 
-__all__ = ["block_scores", "head_copy", "materialize", "materialized_attention"]
+__all__ = ["materialize", "materialized_attention"]
 
 
 def materialized_attention(
@@ -100,7 +102,7 @@ def _one_head(
         if visible is not None:
             s[~visible] = -np.inf
         m = s.max(axis=1, initial=sink)
-        shift = np.where(m == -np.inf, 0, m).astype(problem.work)
+        shift = finite_or_zero(m)
         p = np.exp(s - shift[:, None])
         l = p.sum(axis=1) + np.exp(sink - shift)
         attends = np.full(len(rows), len(keys) > 0)
@@ -108,46 +110,3 @@ def _one_head(
             attends = visible.any(axis=1)
         p /= np.where(attends, l, 1).astype(problem.work)[:, None]
         return weighted_sum(p, v, visible), m + np.log(l)
-
-
-def block_scores(
-    problem: Problem, h: int, q: np.ndarray, k: np.ndarray, rows: range, keys: range
-) -> np.ndarray:
-    """Return the scores of one block: scaled, capped, biased, not yet masked.
-
-    Parameters
-    ----------
-    problem : Problem
-        Scale, softcap and bias.
-    h : int
-        Query head.
-    q, k : numpy.ndarray
-        The rows and the keys of the block, C order, ``[len(rows), head_dim]``
-        and ``[len(keys), head_dim]``.
-    rows, keys : range
-        Where the block lies.
-
-    Returns
-    -------
-    numpy.ndarray
-        ``[len(rows), len(keys)]``. Cells that nobody attends hold whatever
-        their keys and biases hold.
-    """
-    s = q @ k.T
-    s *= problem.work.type(problem.scale)
-    if problem.softcap is not None:
-        cap = problem.work.type(problem.softcap)
-        s = cap * np.tanh(s / cap)
-    if problem.bias is not None:
-        s += block_of(problem.bias, h, rows, keys)
-    return s
-
-
-def head_copy(x: np.ndarray, h: int) -> np.ndarray:
-    """Copy one head out, ``[seq, head_dim]`` in C order.
-
-    subtle: BLAS picks its loop by strides, and by whether both operands are
-    one buffer. A fresh copy of every head makes the bits of a result
-    independent of how the caller's memory lies and of the number of heads.
-    """
-    return np.array(x[:, h], order="C", copy=True)

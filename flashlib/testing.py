@@ -1,4 +1,4 @@
-"""Make inputs, ask the oracle, and judge errors in the right unit (chapters 1, 4).
+"""Make inputs, ask the oracle, and judge errors in the right unit (chapters 1, 4, 8).
 
 The unit of an error is ``u = eps * max|v|`` over the attended values: a
 weighted mean cannot be larger than the largest value, so this is what one
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib.masks import as_dense
-from flashlib.online_softmax import AttentionOutput
+from flashlib.output import AttentionOutput
 from flashlib.problem import attention_problem
 from flashlib.reference import materialized_attention
 
@@ -220,7 +220,9 @@ def error_report(
 ) -> ErrorReport:
     """Measure a result by the rule ``err <= 2 * err(plain) + 1u``.
 
-    :func:`out_allowed` and :func:`lse_allowed` state the rule. The oracle computes in float64, so a float64 result cannot be told from it
+    :func:`out_allowed` and :func:`lse_allowed` state the rule.
+
+    The oracle computes in float64, so a float64 result cannot be told from it
     by its own type. There the error of the plain float32 implementation stands
     in, scaled to the rounding of float64, and the oracle is allowed its own
     share: ``3 * err(plain) + 2u``.

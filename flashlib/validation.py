@@ -13,8 +13,11 @@ import numpy as np
 from flashlib.errors import ArgumentError, DTypeError, ShapeError
 
 __all__ = [
+    "DEFAULT_TILE",
+    "as_array",
     "check_band",
     "check_bias",
+    "check_integer",
     "check_mask",
     "check_number",
     "check_sink",

@@ -17,12 +17,22 @@ LAYERS = (
     {"errors"},
     {"validation"},
     {"problem", "batches", "layout", "output", "online_softmax", "traffic"},
-    {"masks"},
+    {"masks", "scores"},
     {"reference"},
     {"kernels", "cache"},
     {"backends"},
     {"attention", "decode", "varlen"},
+    {"machine"},
+    {"programs"},
+    {"model", "testing"},
+    {"contract"},
+    {"measure", "mutants"},
+    {"plots"},
+    {"exercises"},
+    {"ledger", "widgets"},
 )
+# These stand beside the core and see no more of the package than this.
+BESIDE = {"machine": {"errors"}, "programs": {"errors", "machine"}, "plots": set()}
 # What each of these may be imported by; everything else must do without it.
 CONFINED = {
     "numba": "kernels",
@@ -89,6 +99,25 @@ def test_arrows_point_downwards(path):
     if here in rank:
         above = {n for n in own_parts(path) if rank.get(n, len(LAYERS)) > rank[here]}
         assert not above, f"{name_of(path)} imports {sorted(above)}, which lie above it"
+
+
+@every_file
+def test_what_stands_beside_the_core_stays_there(path):
+    if part(path) in BESIDE:
+        seen = set(own_parts(path)) - {part(path)}
+        assert seen <= BESIDE[part(path)], f"{name_of(path)} imports {sorted(seen)}"
+
+
+def test_every_part_of_the_package_has_its_layer():
+    ranked = [name for layer in LAYERS for name in layer]
+    assert sorted(ranked) == sorted({part(path) for path in FILES} - {"__init__"})
+
+
+def test_the_design_page_shows_these_layers():
+    text = (PACKAGE.parent / "DESIGN.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| (.*?) \|", text, re.MULTILINE)
+    assert [int(number) for number, _ in rows] == list(range(1, len(LAYERS) + 1))
+    assert [set(re.findall(r"`(\w+)`", names)) for _, names in rows] == list(LAYERS)
 
 
 def test_no_import_goes_in_a_circle():

@@ -7,10 +7,11 @@ from ways import Way, same_bits
 
 import flashlib
 from flashlib import AttentionOutput, merge_states
+from flashlib.contract.dense import dense as pair_by_pair
 from flashlib.layout import repeat_kv
 from flashlib.masks import as_dense
 from flashlib.problem import attention_problem
-from flashlib.testing import assert_accurate, make_qkv
+from flashlib.testing import assert_accurate, make_qkv, oracle
 
 hypothesis = require("hypothesis")
 st = hypothesis.strategies
@@ -65,6 +66,16 @@ def calls(draw):
 
 def dense(qkv, options):
     return as_dense(attention_problem(*qkv, **options)[0])
+
+
+@SEARCH
+@hypothesis.given(call=calls())
+def test_the_oracle_agrees_with_a_float64_route_of_its_own(call):
+    (q, k, v), options, _ = call
+    got, want = oracle(q, k, v, **options), pair_by_pair(q, k, v, **options)
+    np.testing.assert_allclose(got.lse, want.lse, rtol=1e-12, atol=1e-12)
+    limit = 1e-12 * float(np.abs(v).max(initial=1))
+    np.testing.assert_allclose(got.out, want.out, rtol=0, atol=limit)
 
 
 @every_backend

@@ -7,8 +7,8 @@ import flashlib
 EXPORTED = """
 ArgumentError AttentionOutput Backend BankError CapacityError Choice ContiguousCache
 DTypeError FlashError FreeSizeError MachineError OutOfBoundsError PagedCache
-PartitionError PlacementError Refused RingCache ShapeError Tracing
-UninitializedError available_backends flash_attention flash_attention_decode flash_attention_paged
+PartitionError PlacementError Refused RingCache ShapeError Tracing UninitializedError
+available_backends flash_attention flash_attention_decode flash_attention_paged
 flash_attention_varlen get_backend materialized_attention merge_heads merge_states
 split_heads
 """.split()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import flashlib
-from flashlib.online_softmax import AttentionOutput
+from flashlib.output import AttentionOutput
 
 TILES = (None, 1, 2, 3, 5, 16)
 DTYPES = (np.float32, np.float64)

@@ -18,9 +18,11 @@ import numpy as np
 from flashlib.backends.splits import attend_in_parts
 from flashlib.errors import ArgumentError, Refused
 from flashlib.masks import attended, key_tiles
-from flashlib.online_softmax import AttentionOutput, OnlineSoftmax
+from flashlib.online_softmax import OnlineSoftmax
+from flashlib.output import AttentionOutput
 from flashlib.problem import Problem
-from flashlib.reference import block_scores, head_copy, materialize
+from flashlib.reference import materialize
+from flashlib.scores import block_scores, head_copy
 from flashlib.validation import DEFAULT_TILE
 
 __all__ = ["ALGORITHMS", "Backend", "Choice"]

@@ -1,4 +1,4 @@
-"""Keep the score matrix, and say no to everything else (chapters 7, 9).
+"""Keep the score matrix, and say no to everything else (chapters 9, 12).
 
 A matrix product of the vendor runs at the peak of the machine, but only on
 whole matrices: the scores have to exist. What that costs is memory, and the

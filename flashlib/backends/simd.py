@@ -1,4 +1,4 @@
-"""Run the loop of the text, shaped for vectors, on one core (chapter 9)."""
+"""Run the loop of the text, shaped for vectors, on one core (chapters 7, 9)."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Count and time what a backend is asked to do (chapter 7)."""
+"""Count and time what a backend is asked to do (chapter 10)."""
 
 import time
 from collections import Counter

@@ -16,9 +16,9 @@ topic = Topic("accuracy")
 
 
 @cache
-def _case(heat: float):
+def _case(gain: float):
     """Draw one call; return it with its right answer and its bounds on both errors."""
-    q, k, v = draw(3, 200, n_heads=2, head_dim=16, seed=26, heat=heat)
+    q, k, v = draw(3, 200, n_heads=2, head_dim=16, seed=26, gain=gain)
     exact = dense(q, k, v)
     plain = dense(q, k, v, dtype=np.float32)
     out_gap, lse_gap = (np.abs(a - b).max() for a, b in zip(plain, exact, strict=True))
@@ -26,8 +26,8 @@ def _case(heat: float):
     return (q, k, v), exact, bounds
 
 
-def _within_bound(attention, heat):
-    call, exact, (bound, lse_bounds) = _case(heat)
+def _within_bound(attention, gain):
+    call, exact, (bound, lse_bounds) = _case(gain)
     got = attention(*call)
     error = np.abs(got.out - exact.out).max()
     assert error <= bound, f"error of out is {error:.3g}; expected at most {bound:.3g}"

@@ -24,8 +24,8 @@ def ones(n: int) -> np.ndarray:
     return np.ones((n, 1, 1), np.float32)
 
 
-def draw(seq_q, seq_k, n_heads=1, n_kv_heads=1, head_dim=2, seed=0, heat=1.0):
-    """Draw q, k, v from the standard normal distribution; heat multiplies q."""
+def draw(seq_q, seq_k, n_heads=1, n_kv_heads=1, head_dim=2, seed=0, gain=1.0):
+    """Draw q, k, v from the standard normal distribution; gain multiplies q."""
     random = np.random.default_rng(seed)
     shapes = (
         (seq_q, n_heads, head_dim),
@@ -33,7 +33,7 @@ def draw(seq_q, seq_k, n_heads=1, n_kv_heads=1, head_dim=2, seed=0, heat=1.0):
         (seq_k, n_kv_heads, head_dim),
     )
     q, k, v = (random.standard_normal(shape, np.float32) for shape in shapes)
-    return q * np.float32(heat), k, v
+    return q * np.float32(gain), k, v
 
 
 def agree(got, out=None, lse=None, said: str = "") -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flashlib.online_softmax import AttentionOutput
+from flashlib.output import AttentionOutput
 
 
 def dense(q, k, v, *, dtype=np.float64, sink=None, **options) -> AttentionOutput:

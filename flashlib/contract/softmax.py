@@ -66,7 +66,7 @@ def common_key(attention):
 
 @topic.check("A constant value comes back.")
 def constant_value(attention):
-    q, k, v = draw(2, 70, seed=2, heat=3)
+    q, k, v = draw(2, 70, seed=2, gain=3)
     agree(attention(q, k, np.full_like(v, 0.75)), np.full((2, 1, 2), 0.75))
 
 
@@ -103,5 +103,5 @@ def softcap_after_scale(attention):
 
 @topic.check("A bias is added after the softcap and is not squeezed by it.")
 def bias_after_softcap(attention):
-    q, k, v = draw(2, 5, seed=3, heat=5)
+    q, k, v = draw(2, 5, seed=3, gain=5)
     right(attention, q, k, v, softcap=1.5, bias=np.float32([[4, -3, 0, 2, -6]]))

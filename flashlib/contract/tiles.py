@@ -13,7 +13,7 @@ topic = Topic("tiles")
 @topic.check("Lengths on both sides of one and two tiles of 64 come out right.")
 def around_the_tile(attention):
     for n in (1, 63, 64, 65, 127, 128, 129):
-        right(attention, *draw(1, n, seed=n, heat=2), said=f"with {n} keys")
+        right(attention, *draw(1, n, seed=n, gain=2), said=f"with {n} keys")
 
 
 @topic.check("Scores that rise from tile to tile rescale what was added before.")

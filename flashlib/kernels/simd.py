@@ -1,4 +1,4 @@
-"""Shape the loop of the text for vectors: one core, one row at a time (chapter 9).
+"""Shape the loop of the text for vectors: one core, one row at a time (chapters 7, 9).
 
 Two loops do all the work, and each is written so that a compiler can turn it
 into vector instructions. A dot product is one long chain of additions, each

@@ -9,11 +9,12 @@ from flashlib.model.operations import Operations
 from flashlib.model.progress import ProgressBar
 from flashlib.model.qwen3 import Qwen3, random_model
 from flashlib.model.rounding import RoundedOperations
-from flashlib.model.tracing import Call, TracingOperations
+from flashlib.model.tokenizer_file import FileTokenizer
+from flashlib.model.tracing import TracingOperations
 from flashlib.model.words import WordTokenizer
 
 __all__ = [
-    "Call",
+    "FileTokenizer",
     "ModelCache",
     "Operations",
     "ProgressBar",

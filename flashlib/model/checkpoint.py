@@ -16,11 +16,13 @@ import numpy as np
 from flashlib.errors import ArgumentError, DTypeError, ShapeError
 from flashlib.model.config import Qwen3Config
 from flashlib.model.qwen3 import Qwen3
+from flashlib.model.tokenizer_file import FileTokenizer
 from flashlib.model.weights import EMBEDDING, HEAD, gather, shapes
 
 __all__ = ["load_model"]
 
 ONE_FILE, INDEX = "model.safetensors", "model.safetensors.index.json"
+TOKENIZER = "tokenizer.json"
 _TYPES = ("F32", "F16", "BF16")
 
 
@@ -44,7 +46,8 @@ def load_model(path: str | PathLike) -> Qwen3:
     Returns
     -------
     Qwen3
-        In float32, whatever the type of the checkpoint.
+        In float32, whatever the type of the checkpoint, with its tokenizer if
+        there is a tokenizer.json.
 
     Raises
     ------
@@ -67,7 +70,8 @@ def load_model(path: str | PathLike) -> Qwen3:
         weights = gather(config, read)
         if config.tie_word_embeddings and HEAD in entries:
             _check_tied(weights.embedding, read(HEAD))
-    return Qwen3(config, weights)
+    words = folder / TOKENIZER
+    return Qwen3(config, weights, FileTokenizer(words) if words.is_file() else None)
 
 
 class _Reader:

@@ -17,6 +17,7 @@ from flashlib.model.attention import attend, check_window
 from flashlib.model.cache import ModelCache
 from flashlib.model.config import Qwen3Config
 from flashlib.model.operations import Operations
+from flashlib.model.tokenizer_file import FileTokenizer
 from flashlib.model.weights import Layer, Weights, convert, draw
 from flashlib.model.words import WordTokenizer
 from flashlib.validation import as_array, check_integer
@@ -34,15 +35,15 @@ class Qwen3:
     ----------
     config : Qwen3Config
     weights : Weights
-    tokenizer : WordTokenizer, optional
-        Of the story model; other models come without one.
+    tokenizer : WordTokenizer or FileTokenizer, optional
+        Turns text into numbers and back; random models come without one.
     """
 
     def __init__(
         self,
         config: Qwen3Config,
         weights: Weights,
-        tokenizer: WordTokenizer | None = None,
+        tokenizer: WordTokenizer | FileTokenizer | None = None,
     ):
         self.config = config
         self.weights = weights

@@ -2,7 +2,8 @@
 
 The histogram of chapter 10 comes from here. A tracer holds the operations that
 it watches and passes every call on, method by method: what is not listed here
-is not counted, and a test compares the two lists.
+is not counted, and a test compares the two lists. It sees all operations of a
+model; `flashlib.backends.tracing` sees what one backend is asked.
 """
 
 import time

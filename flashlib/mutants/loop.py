@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flashlib.online_softmax import AttentionOutput
+from flashlib.output import AttentionOutput
 
 from .call import Call, spread
 
@@ -77,7 +77,7 @@ class PlainLoop:
         for a, b in self.tiles(lo, hi, call.tile):
             s, v = self.tile(call, h, i, a, b)
             m, l, acc = self.step(m, l, acc, s, v)
-        return self.finish(m, l, acc)
+        return self.finish(*self.close(call, h, m, l, acc))
 
     def working_dtype(self, dtype):
         """Return the dtype to compute in: float32, or float64 for float64 input."""
@@ -159,15 +159,27 @@ class PlainLoop:
 
     def step(self, m, l, acc, s, v):
         """Add one tile to the running max, denominator and numerator."""
-        m_tile = self.largest(s)
+        m, l, acc = self.rescale(m, l, acc, self.largest(s))
+        return self.absorb(m, l, acc, s, v)
+
+    def rescale(self, m, l, acc, m_tile):
+        """Base the state on the max of a tile where that is larger."""
         if m_tile > m:
             corr = self.exp(m - m_tile)
             l *= corr
             acc *= corr
             m = m_tile
+        return m, l, acc
+
+    def absorb(self, m, l, acc, s, v):
+        """Add the terms of a tile to the running denominator and numerator."""
         p = self.exp(s - m)
         l += p.sum()
         acc += p @ v
+        return m, l, acc
+
+    def close(self, call, h, m, l, acc):
+        """Return what to finish with; nothing is left to add after the last tile."""
         return m, l, acc
 
     def finish(self, m, l, acc):

@@ -17,78 +17,58 @@ class NoMax(PlainLoop):
 class NoRescaleL(PlainLoop):
     """It rescales acc but not l when the max rises."""
 
-    def step(self, m, l, acc, s, v):
-        m_tile = self.largest(s)
+    def rescale(self, m, l, acc, m_tile):
         if m_tile > m:
             corr = self.exp(m - m_tile)
             acc *= corr
             m = m_tile
-        p = self.exp(s - m)
-        l += p.sum()
-        acc += p @ v
         return m, l, acc
 
 
 class NoRescaleAcc(PlainLoop):
     """It rescales l but not acc when the max rises."""
 
-    def step(self, m, l, acc, s, v):
-        m_tile = self.largest(s)
+    def rescale(self, m, l, acc, m_tile):
         if m_tile > m:
             corr = self.exp(m - m_tile)
             l *= corr
             m = m_tile
-        p = self.exp(s - m)
-        l += p.sum()
-        acc += p @ v
         return m, l, acc
 
 
 class InverseRescale(PlainLoop):
     """It multiplies by exp(m_new - m_old) where exp(m_old - m_new) belongs."""
 
-    def step(self, m, l, acc, s, v):
-        m_tile = self.largest(s)
+    def rescale(self, m, l, acc, m_tile):
         if m_tile > m:
             corr = self.exp(m_tile - m) if l else 0.0
             l *= corr
             acc *= corr
             m = m_tile
-        p = self.exp(s - m)
-        l += p.sum()
-        acc += p @ v
         return m, l, acc
 
 
 class MaxReplacedFirst(PlainLoop):
     """It stores the new max before it computes the correction, which is then 1."""
 
-    def step(self, m, l, acc, s, v):
-        m_tile = self.largest(s)
+    def rescale(self, m, l, acc, m_tile):
         if m_tile > m:
             m = m_tile
             corr = self.exp(m - m_tile)
             l *= corr
             acc *= corr
-        p = self.exp(s - m)
-        l += p.sum()
-        acc += p @ v
         return m, l, acc
 
 
 class GeForGt(PlainLoop):
     """It compares with >= where > belongs: an empty tile computes -inf minus -inf."""
 
-    def step(self, m, l, acc, s, v):
-        m_tile = self.largest(s)
+    def rescale(self, m, l, acc, m_tile):
         if m_tile >= m:
             corr = self.exp(m - m_tile)
             l *= corr
             acc *= corr
             m = m_tile
-        p = self.exp(s - m)
-        l += p.sum()
-        acc += p @ v
         return m, l, acc
 
 
@@ -121,15 +101,10 @@ class SinkAtTheEnd(PlainLoop):
         acc.fill(0)
         return -np.inf, 0.0, acc
 
-    def row(self, call, h, i, acc):
-        m, l, acc = self.start(call, h, acc)
-        lo, hi = self.key_range(call, i)
-        for a, b in self.tiles(lo, hi, call.tile):
-            s, v = self.tile(call, h, i, a, b)
-            m, l, acc = self.step(m, l, acc, s, v)
+    def close(self, call, h, m, l, acc):
         if call.sink is not None:
             l += self.exp(call.sink[h] - m)
-        return self.finish(m, l, acc)
+        return m, l, acc
 
 
 class SinkByKvHead(PlainLoop):

@@ -35,13 +35,7 @@ class NoReset(PlainLoop):
 class HalfWeights(PlainLoop):
     """It rounds p to float16 before the product with v."""
 
-    def step(self, m, l, acc, s, v):
-        m_tile = self.largest(s)
-        if m_tile > m:
-            corr = self.exp(m - m_tile)
-            l *= corr
-            acc *= corr
-            m = m_tile
+    def absorb(self, m, l, acc, s, v):
         p = self.exp(s - m)
         l += p.sum()
         acc += p.astype(np.float16).astype(p.dtype) @ v

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from . import palette
 from .svg import BLUE, FAINT, GRAY, GREEN, INK, ORANGE, PURPLE, line, picture, rect
 from .svg import text as words_at
 
@@ -127,12 +128,12 @@ def pass_speed(
 
     figure, axes = plt.subplots(figsize=(7.2, 3.2), layout="constrained")
     megabytes = [4 * n * n / 1e6 for n in tokens]
-    axes.plot(megabytes, ns_per_score, "o-", color="#0072B2", lw=1.8)
+    axes.plot(megabytes, ns_per_score, "o-", color=palette.BLUE, lw=1.8)
     axes.set(xscale="log", xlabel="one score matrix, MB", ylabel="ns per score")
     top = 1.2 * max(ns_per_score)
     axes.set_ylim(0, top)
     for level, size in caches.items():
-        axes.axvline(size / 1e6, color="#555555", lw=1, ls=":")
+        axes.axvline(size / 1e6, color=palette.DARK, lw=1, ls=":")
         axes.text(size / 1e6, 0.97 * top, f" L{level}", va="top", fontsize=10)
     for n, mb, ns in zip(tokens, megabytes, ns_per_score, strict=True):
         if n in (511, 2044):

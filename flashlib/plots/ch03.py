@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from . import palette
 from .svg import (
     BLUE,
     FAINT,
@@ -131,7 +132,7 @@ def digits_sweep(offsets: np.ndarray, curves: Mapping[str, np.ndarray]) -> objec
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7.2, 3.4), layout="constrained")
-    styles = (("#0072B2", "-", "o"), ("#D55E00", "--", "s"))
+    styles = ((palette.BLUE, "-", "o"), (palette.ORANGE, "--", "s"))
     for (label, digits), (color, dash, mark) in zip(
         curves.items(), styles, strict=False
     ):
@@ -139,7 +140,7 @@ def digits_sweep(offsets: np.ndarray, curves: Mapping[str, np.ndarray]) -> objec
         last = np.flatnonzero(~np.isnan(digits))[-1]
         axes.plot(offsets[last], digits[last], mark, color=color, ms=7)
     for edge, words in ((87.34, "subnormal"), (103.97, "zero")):
-        axes.axvline(edge, color="#555555", lw=1, ls=":")
+        axes.axvline(edge, color=palette.DARK, lw=1, ls=":")
         axes.text(edge - 1, 8.8, words, ha="right", va="top", fontsize=9)
     axes.set(xlabel="r - max", ylabel="correct digits", ylim=(-0.2, 9))
     axes.set_xlim(offsets[0], offsets[-1])

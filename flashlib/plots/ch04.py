@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from . import svg
+from . import palette, svg
 
 WIDTH, HEIGHT = 640, 400
 LEFT, STEP, BAR = 24.0, 61.0, 42.0
@@ -98,8 +98,10 @@ def heat_figure(tops: Sequence[float], errors: Mapping[str, Sequence[float]]) ->
         Largest error of each of two ways, in units of the last place.
     """
     figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-    axes.plot(tops, tops, color="#8A8A8A", linewidth=1, label="error = largest score")
-    looks = (("#0072B2", "o", "-"), ("#D55E00", "s", "--"))
+    axes.plot(
+        tops, tops, color=palette.GRAY, linewidth=1, label="error = largest score"
+    )
+    looks = ((palette.BLUE, "o", "-"), (palette.ORANGE, "s", "--"))
     for (name, values), (color, marker, dash) in zip(
         errors.items(), looks, strict=True
     ):

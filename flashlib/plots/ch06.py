@@ -8,13 +8,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from . import svg
+from . import palette, svg
 
 WIDTH, HEIGHT = 640, 346
 LEFT, TOP, CELL = 122.0, 52.0, 34.0
 TABLE, TABLE_END = 372.0, 634.0
 SIZE = 16
-KINDS = {"live": ("#0072B2", "white"), "partial": ("#E69F00", "black")}
+KINDS = {"live": (palette.BLUE, "white"), "partial": (palette.YELLOW, "black")}
 
 
 def mask_grid(state: Mapping[str, object], alt: str) -> str:
@@ -83,8 +83,8 @@ def tiles_figure(kinds: Sequence[Sequence[str]]) -> Figure:
     figure, axes = plt.subplots(figsize=(4.6, 4.6), layout="constrained")
     for i, row in enumerate(kinds):
         for j, kind in enumerate(row):
-            fill, ink = KINDS.get(kind, ("white", "#666666"))
-            cell = plt.Rectangle((j, i), 1, 1, facecolor=fill, edgecolor="#8A8A8A")
+            fill, ink = KINDS.get(kind, ("white", palette.DARK))
+            cell = plt.Rectangle((j, i), 1, 1, facecolor=fill, edgecolor=palette.GRAY)
             axes.add_patch(cell)
             axes.text(
                 j + 0.5, i + 0.5, kind, color=ink, ha="center", va="center", size=9

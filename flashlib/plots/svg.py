@@ -11,14 +11,16 @@ import html
 import json
 from collections.abc import Iterable, Mapping
 
-# Okabe and Ito's palette; the style sheet replaces each color in dark mode.
-BLUE = "var(--fl-blue, #0072B2)"
-ORANGE = "var(--fl-orange, #D55E00)"
-GREEN = "var(--fl-green, #009E73)"
-PURPLE = "var(--fl-purple, #AA4499)"
-RED = "var(--fl-red, #B3123B)"
-GRAY = "var(--fl-gray, #8A8A8A)"
-FAINT = "var(--fl-faint, #DDDDDD)"
+from . import palette
+
+# The style sheet replaces each color in dark mode.
+BLUE = f"var(--fl-blue, {palette.BLUE})"
+ORANGE = f"var(--fl-orange, {palette.ORANGE})"
+GREEN = f"var(--fl-green, {palette.GREEN})"
+PURPLE = f"var(--fl-purple, {palette.PURPLE})"
+RED = f"var(--fl-red, {palette.RED})"
+GRAY = f"var(--fl-gray, {palette.GRAY})"
+FAINT = f"var(--fl-faint, {palette.FAINT})"
 INK = "var(--fl-ink, currentColor)"
 PAPER = "var(--fl-paper, transparent)"
 

@@ -15,6 +15,7 @@ from flashlib.programs.cte import checks
 from flashlib.programs.cte.kernel import run_core
 from flashlib.programs.cte.run import CteRun
 from flashlib.programs.cte.sizes import CteSizes
+from flashlib.programs.refusals import check_core, refuse
 
 
 class CteResult(NamedTuple):
@@ -108,7 +109,7 @@ def attention_cte(
         )
     if k_prior is not None:
         arrays |= {"k_prior": np.asarray(k_prior), "v_prior": np.asarray(v_prior)}
-    checks.check_core(spec, lnc)
+    check_core(spec, lnc)
     tall = {"q": tp_q, "k": not tp_k, "out": not tp_out}
     packed = bound_min is not None or bound_max is not None
     switches = (bool(causal), window, int(q_offset), int(q_stride), packed)
@@ -145,7 +146,7 @@ def _sizes(arrays: dict[str, np.ndarray], tall: dict, switches: tuple) -> CteSiz
             shape = want
             if name[0] == "k" and not tall["k"]:
                 shape = (batch_kv, d, length)
-            checks.refuse(
+            refuse(
                 found != shape,
                 f"{name} has shape {found}; expected {shape}; keys and values share "
                 "rows and head_dim with q",

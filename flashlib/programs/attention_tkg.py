@@ -122,7 +122,7 @@ def attention_tkg(
         ),
         *map(_array, (sink, inv_freqs, rope_pos_ids)),
     )
-    sizes = check_call(x, config, lnc, spec)
+    sizes = check_call(x, config, lnc, spec, hardened)
     if sizes.paged:
         live = None
         if hardened:

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flashlib.errors import ShapeError
 from flashlib.machine.dtypes import as_dtype
 from flashlib.machine.machine import Machine
 from flashlib.machine.pair import CorePair
@@ -12,8 +11,8 @@ from flashlib.machine.spec import NC_V3, Spec
 from flashlib.machine.trace import Trace
 from flashlib.programs.blocks import LANES
 from flashlib.programs.masks.kernel import MaskRun, mask_in_hbm, mask_in_sbuf
+from flashlib.programs.refusals import check_core, refuse
 from flashlib.programs.tkg import checks
-from flashlib.programs.tkg.checks import refuse
 from flashlib.programs.tkg.config import TkgConfig
 from flashlib.programs.tkg.operands import check_flags, check_positions
 from flashlib.programs.tkg.sizes import TkgSizes, sizes_of
@@ -133,8 +132,11 @@ def _checked(
     lnc: int,
 ) -> TkgSizes:
     """Check arrays and sizes; return the sizes."""
-    checks.check_core(spec, lnc)
-    refuse(pos.ndim != 2, f"pos_ids has shape {pos.shape}; expected [batch, seq]; ids")
+    check_core(spec, lnc)
+    refuse(
+        pos.ndim != 2,
+        f"pos_ids has shape {pos.shape}; expected [batch, seq]; one position per query",
+    )
     batch, seq = pos.shape
     checks.positive(batch=batch, seq=seq, n_heads=n_heads)
     checks.check_tiling(config)
@@ -150,11 +152,11 @@ def _check_part(
     s: TkgSizes, offset: int, tile: int, given: int | None, layout: str
 ) -> None:
     """The part lies inside the slots of a core and fills whole folds."""
-    if layout not in LAYOUTS:
-        raise ShapeError(
-            f"layout is {layout!r}; expected 'sbuf' or 'hbm'; a mask is kept on chip "
-            "or written out"
-        )
+    refuse(
+        layout not in LAYOUTS,
+        f"layout is {layout!r}; expected 'sbuf' or 'hbm'; a mask is kept on chip or "
+        "written out",
+    )
     refuse(
         layout == "hbm" and (offset != 0 or given is not None),
         f"s_prior_offset is {offset} and s_prior_tile {given} with layout 'hbm'; "
@@ -170,9 +172,4 @@ def _check_part(
         f"s_prior_offset is {offset} and the tile {tile}; expected multiples of 128 "
         f"and {unit} inside the {s.local_slots} slots of a core; a tile fills the "
         "partitions",
-    )
-    refuse(
-        tile < s.seq,
-        f"the tile has {tile} slots; expected at least seq, {s.seq}; the active "
-        "tokens lie in it",
     )

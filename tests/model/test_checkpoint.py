@@ -197,7 +197,32 @@ def test_stop_tokens_are_one_or_several():
     assert both.stop_tokens == (2, 7)
 
 
+def test_a_tokenizer_comes_along(tmp_path):
+    tokenizers = require("tokenizers")
+    words = {"[UNK]": 0, "a": 1, "baker": 2}
+    inner = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, "[UNK]"))
+    inner.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    assert load_model(write(tmp_path)).tokenizer is None
+    inner.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = load_model(tmp_path).tokenizer
+    assert tokenizer.encode("a baker").tolist() == [1, 2] and len(tokenizer) == 3
+    assert tokenizer.decode(np.array([2, 1])) == "baker a"
+
+
+def test_a_broken_tokenizer_disturbs_only_who_asks_for_text(tmp_path):
+    require("tokenizers")
+    write(tmp_path)
+    (tmp_path / "tokenizer.json").write_text("{}")
+    model = load_model(tmp_path)
+    assert model.prefill(TOKENS, "numpy")[0].shape == (5, 23)
+    with pytest.raises(flashlib.ArgumentError, match="tokenizer.json"):
+        model.tokenizer.encode("a baker")
+
+
 def test_importing_does_not_load_the_reader():
-    code = "import sys, flashlib, flashlib.model; print('safetensors' in sys.modules)"
+    code = (
+        "import sys, flashlib, flashlib.model; "
+        "print({'safetensors', 'tokenizers', 'numba'} & sys.modules.keys())"
+    )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert run.stdout.strip() == "False", run.stderr
+    assert run.stdout.strip() == "set()", run.stderr

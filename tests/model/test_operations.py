@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import flashlib
+from flashlib.backends.tracing import Tracing
 from flashlib.model import (
     Operations,
     ProgressBar,
@@ -106,6 +107,15 @@ def test_a_traced_text_is_the_same_text():
         assert set(traced.seconds) == set(traced.counts)
 
 
+def test_a_traced_backend_sees_attention_only():
+    backend = Tracing(flashlib.get_backend("numpy"))
+    ops = TracingOperations(Operations(backend))
+    generate(narrow(), PROMPT, max_new_tokens=2, backend=ops)
+    assert backend.counts["prefill"] == ops.counts["flash_attention_prefill"] == 28
+    assert backend.counts["decode"] == ops.counts["fused_attention"] == 28
+    assert "matmul" not in backend.counts
+
+
 def test_a_backend_that_keeps_the_matrix_is_one_operation():
     # Its gate says no, and the model still makes one call per layer.
     class Keeps(flashlib.Backend):
@@ -150,7 +160,7 @@ def test_rounded_activations_disturb_more_than_float32_does(rounding):
 def test_rounding_of_a_row_of_zeros():
     assert np.array_equal(round_int8(np.zeros((2, 3), "f4")), np.zeros((2, 3)))
     with pytest.raises(flashlib.ArgumentError, match="bfloat16, int8"):
-        RoundedOperations("int4")
+        RoundedOperations("int4", "numpy")
 
 
 # --- generate -----------------------------------------------------------------------

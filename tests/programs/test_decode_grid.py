@@ -16,8 +16,9 @@ from programs.decode_problem import (
     rotate,
 )
 
+from flashlib.machine import NC_V3, NC_V4, timelines
 from flashlib.programs import attention_tkg
-from flashlib.programs.tkg.sizes import sizes_of
+from flashlib.programs.tkg.sizes import TkgSizes, sizes_of
 
 # batch, heads, seq, slots, full, d; then how the kernel runs and what is drawn
 SMALL = (2, 3, 5, 512, 640, 64)
@@ -201,12 +202,78 @@ def test_arguments_are_left_alone():
         np.testing.assert_array_equal(a, b)
 
 
-def test_the_footprint_is_foreseen():
-    for name, sizes, how, drawn in GRID:
-        if name in ("pages-tiles", "tiles-columns", "fp8-pages", "strided", "widest"):
-            p = problem(*sizes, **drawn)
-            result = call(p, **how)
-            machine, size = result.machines[0], p.q.itemsize
-            config = arguments(p, **how)[1]["config"]
-            s = sizes_of(*p.q.shape, config, 1, how.get("block_len", 0))
-            assert machine.sbuf.peak <= s.sbuf_bytes(size, p.k.itemsize)
+FOOTPRINTS = ("strided", "pages-tiles", "tiles-columns", "fp8-pages", "widest", "fp8")
+
+
+@pytest.mark.parametrize("hardened", [False, True])
+@pytest.mark.parametrize("case", [g for g in GRID if g[0] in FOOTPRINTS], ids=str)
+def test_the_footprint_is_foreseen(case, hardened):
+    _, sizes, how, drawn = case
+    p = problem(*sizes, **drawn)
+    machine = call(p, **how, hardened=hardened).machines[0]
+    config = arguments(p, **how)[1]["config"]
+    s = sizes_of(*p.q.shape, config, 1, how.get("block_len", 0))
+    assert machine.sbuf.peak <= s.sbuf_bytes(p.q.itemsize, p.k.itemsize, hardened)
+
+
+def test_published_size_with_published_tiles():
+    """10,240 slots of head_dim 128 in float32: tiles of 8,192 and 2,048."""
+    p = problem(1, 1, 5, 10240, 10240, 128, sink=True)
+    result = call(p, tp_k_prior=True)
+    assert result.traces[0].histogram(by=("step", "op"))["exp", "activation"] == 2
+    assert difference(p, result, golden(p)) <= 1e-5
+
+
+def test_the_next_generation_exponentiates_block_by_block():
+    p = problem(*SMALL)
+    for spec, count in ((NC_V3, 1), (NC_V4, 4)):
+        args, more = arguments(p)
+        result = attention_tkg(*args, **more, spec=spec)
+        counts = result.traces[0].histogram(by=("step", "op"))
+        assert counts["exp", "activation"] == counts["exp", "tensor_tensor"] == count
+        assert difference(p, result, golden(p)) <= 1e-5
+
+
+@pytest.mark.parametrize("how", [{"tp_k_prior": True}, {"block_len": 16}])
+def test_wide_queries_over_narrow_keys(how):
+    """bfloat16 queries and probabilities over a float8 cache."""
+    p = problem(2, 3, 5, 512, 640, 64, dtype=FP8)
+    if how.get("block_len"):
+        p = problem(2, 3, 5, 512, 512, 64, dtype=FP8)
+    p = changed(p, q=p.q.astype(BF16))
+    result = call(p, **how)
+    assert result.out.dtype == BF16
+    assert difference(p, result, golden(p)) <= 1e-2
+
+
+@pytest.mark.parametrize("lnc", [1, 2])
+def test_runs_have_a_timeline(lnc):
+    p = problem(2, 2, 2, 768 * lnc, 768 * lnc, 32, sink=True)
+    result = call(p, fa_tile_s_prior=256, lnc=lnc)
+    lines = timelines(result.traces)
+    assert len(lines) == lnc
+    for line, trace in zip(lines, result.traces, strict=True):
+        assert len(line.events) == len(trace) and line.total > 0
+
+
+def test_published_sizes():
+    """Block lengths after resizing, tiles and groups as printed for the kernel."""
+    resized = {
+        (8192, 16, 2): 16,
+        (10240, 16, 1): 16,
+        (10240, 16, 2): 8,
+        (16640, 16, 2): 1,
+        (82432, 16, 2): 2,
+        (4096, 128, 1): 32,
+        (26624, 32, 2): 8,
+        (256, 16, 1): 2,
+    }
+    for (slots, page, lnc), want in resized.items():
+        s = TkgSizes(1, 1, 5, 64, slots, lnc, 8192, False, page)
+        assert s.block_len == want
+    tiles = {10240: 2, 18432: 3, 24576: 3, 82432: 11, 8192: 1}
+    for slots, count in tiles.items():
+        assert len(TkgSizes(1, 1, 5, 64, slots, 1, 8192, True, 0).tiles) == count
+    groups = {16: 32, 17: 30, 64: 8, 256: 2, 413: 1, 512: 1}
+    for width, blocks in groups.items():
+        assert TkgSizes(1, width, 1, 64, 128, 1, 8192, True, 0).per_group == blocks

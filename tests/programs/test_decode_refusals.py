@@ -8,6 +8,8 @@ from programs.decode_problem import BF16, FP8, arguments, frequencies, problem
 import flashlib
 from flashlib.machine import NC_V2, NC_V3
 from flashlib.programs import TkgConfig, attention_tkg, gen_mask_tkg
+from flashlib.programs.tkg import checks
+from flashlib.programs.tkg.sizes import TkgSizes
 
 SHAPE, TYPE = flashlib.ShapeError, flashlib.DTypeError
 BASE = (2, 2, 3, 256, 256, 64)
@@ -34,6 +36,7 @@ def refuse(call, error, words):
 
 ROPE = {"rope": frequencies(64)}
 PAGES = {"block_len": 16}
+LONG_ROPE = {"fuse_rope": True, "curr_sprior": 2**17 + 128, "full_sprior": 2**18}
 LONG = (2, 2, 3, 512, 512, 64)
 CASES = {
     # sizes
@@ -54,7 +57,7 @@ CASES = {
     ),
     "d-129": (lambda: base((1, 1, 1, 128, 128, 129)), SHAPE, "head_dim is 129"),
     "columns-513": (lambda: base((1, 171, 3, 128, 128, 4)), SHAPE, "513"),
-    "seq-129": (lambda: base((1, 1, 129, 256, 256, 4)), SHAPE, "seq is 129"),
+    "seq-129": (lambda: base((1, 1, 129, 512, 512, 4)), SHAPE, "seq is 129"),
     "slots-127": (lambda: base((1, 1, 1, 127, 256, 4)), SHAPE, "curr_sprior is 127"),
     "slots-384": (lambda: base((1, 1, 1, 384, 384, 4), lnc=2), SHAPE, "256"),
     "slots-over": (lambda: base((1, 1, 1, 256, 128, 4)), SHAPE, "at most full_sprior"),
@@ -65,12 +68,7 @@ CASES = {
         SHAPE,
         "16777216",
     ),
-    "room": (
-        lambda: base((1, 2, 1, 65536, 65536, 128), enable_fa_s_prior_tiling=False),
-        SHAPE,
-        "bytes per partition",
-    ),
-    "last-tile": (
+    "tile-100": (
         lambda: base((1, 1, 128, 384, 384, 4), fa_tile_s_prior=100),
         SHAPE,
         "fa_tile_s_prior is 100",
@@ -146,7 +144,7 @@ CASES = {
         "shared by two cores",
     ),
     "rope-long": (
-        lambda: base((1, 1, 1, 2**17 + 128, 2**17 + 128, 64), **ROPE),
+        lambda: base(**ROPE, change={"config": TkgConfig(**LONG_ROPE)}),
         SHAPE,
         "131072",
     ),
@@ -281,11 +279,6 @@ CASES = {
         SHAPE,
         "v_prior has shape",
     ),
-    "pages-tiles": (
-        lambda: base((1, 1, 1, 8192, 8192, 4), block_len=128, fa_tile_s_prior=3072),
-        SHAPE,
-        "expected multiples of 1024",
-    ),
     "pages-12": (lambda: base((1, 1, 1, 1536, 1536, 4), block_len=48), SHAPE, "12"),
 }
 
@@ -309,14 +302,27 @@ def test_pages_need_q_on_chip():
     refuse(call, SHAPE, "qk_in_sb is False with pages")
 
 
-def test_the_active_tokens_fit_into_the_last_tile():
-    """Tiles are multiples of 128 and so are remainders: seq <= 128 always fits."""
-    from flashlib.programs.tkg import checks
-    from flashlib.programs.tkg.sizes import TkgSizes
+def test_a_tile_that_does_not_fit_on_chip():
+    s = TkgSizes(1, 2, 1, 128, 65536, 1, None, True, 0)
+    with pytest.raises(SHAPE, match="bytes per partition"):
+        checks.check_room(s, NC_V3, 4, 4, False)
+    checks.check_room(
+        TkgSizes(1, 2, 1, 128, 65536, 1, 8192, True, 0), NC_V3, 4, 4, True
+    )
 
-    s = TkgSizes(1, 1, 100, 4, 384, 1, 256, True, 0)
-    assert s.tiles == (256, 128)
-    checks.check_slots(s)
+
+@pytest.mark.parametrize("page", [1, 8, 16, 24, 32, 48, 128])
+@pytest.mark.parametrize("slots", [3072, 4608, 7680])
+def test_resized_blocks_fill_every_tile(page, slots):
+    """So neither a tile nor the active tokens can miss: nothing is left to refuse."""
+    for limit in (None, 768, 1024, 2048):
+        for lnc in (1, 2):
+            s = TkgSizes(1, 2, 128, 4, slots, lnc, limit, False, page)
+            assert page % s.block_len == 0
+            assert all(t % (128 * s.block_len) == 0 for t in s.tiles)
+            for size in s.tiles:
+                cells = s.layout(size).tail(s.seq)
+                assert sum(c.rows.stop - c.rows.start for c in cells) == s.seq
 
 
 @pytest.mark.parametrize("bad", [-1, 64, 2**32 - 1, 2**32 + 3])

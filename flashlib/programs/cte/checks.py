@@ -5,35 +5,15 @@ import math
 import ml_dtypes
 import numpy as np
 
-from flashlib.errors import ArgumentError, DTypeError, MachineError, ShapeError
-from flashlib.machine.spec import Spec
+from flashlib.errors import ArgumentError, DTypeError
 from flashlib.programs.blocks import LANES
 from flashlib.programs.cte.sizes import CteSizes
+from flashlib.programs.refusals import refuse
 
 TYPES = tuple(np.dtype(t) for t in (np.float32, np.float16, ml_dtypes.bfloat16))
 LONGEST = 131072
 MOST_ITEMS = 512
 MOST_PARTS = 32
-
-
-def refuse(condition: bool, message: str, error: type[Exception] = ShapeError) -> None:
-    """Raise when the condition holds."""
-    if condition:
-        raise error(message)
-
-
-def check_core(spec: Spec, lnc: int) -> None:
-    """The generation has range_select and dma_transpose; one or two cores run."""
-    refuse(
-        spec.generation < 3,
-        f"spec is {spec.name}; expected generation 3 or later; it has no range_select "
-        "and no dma_transpose",
-        MachineError,
-    )
-    refuse(
-        lnc not in (1, 2),
-        f"lnc is {lnc!r}; expected 1 or 2; a logical core is one physical core or two",
-    )
 
 
 def check_array(name: str, x: np.ndarray, axes: str) -> None:
@@ -52,7 +32,7 @@ def check_array(name: str, x: np.ndarray, axes: str) -> None:
 
 
 def check_sizes(s: CteSizes) -> None:
-    """Limits of partitions, batch and lengths; combinations that exclude each other."""
+    """Limits of partitions, batch and lengths."""
     refuse(
         s.head_dim > LANES,
         f"head_dim is {s.head_dim}; expected at most 128; it lies on the partitions",
@@ -69,6 +49,11 @@ def check_sizes(s: CteSizes) -> None:
             f"{name} is {length}; expected at most {LONGEST}; longer sequences are cut "
             "outside",
         )
+    _check_switches(s)
+
+
+def _check_switches(s: CteSizes) -> None:
+    """Ranges of the switches, and combinations that exclude each other."""
     refuse(
         s.q_offset < 0 or not 1 <= s.q_stride <= MOST_PARTS,
         f"q_offset is {s.q_offset} and q_stride {s.q_stride}; expected 0 or more, and "

@@ -1,8 +1,11 @@
 """Run the prefill kernel: items, sections, groups of queries (chapter 23)."""
 
+from flashlib.machine.tile import Tile
 from flashlib.programs.cte.group import attend, empty_state
 from flashlib.programs.cte.run import CteRun, Group, load_section
-from flashlib.programs.cte.sizes import Share
+from flashlib.programs.cte.sizes import Keys, Section, Share
+
+Plan = dict[int, list[Keys]]
 
 
 def run_core(run: CteRun, shares: list[Share]) -> None:
@@ -15,37 +18,46 @@ def run_core(run: CteRun, shares: list[Share]) -> None:
 def _item(run: CteRun, share: Share) -> None:
     """Walk the sections; keys and values are loaded once for all groups of the item."""
     m, s = run.m, run.s
-    neg_max, total = empty_state(run, len(share.groups))
+    state = empty_state(run, len(share.groups))
     plans = {group: dict(s.plan(group)) for group in share.groups}
     for number, section in enumerate(s.sections()):
         busy = [group for group in share.groups if number in plans[group]]
-        if not busy:
-            continue
-        with m.sbuf.scope():
-            keys, values = load_section(run, share.item, section)
-            for group in busy:
-                rows = s.rows(group)
-                column = group - share.groups[0]
-                own = slice(0, len(rows)), slice(column, column + 1)
-                numbers = list(plans[group])
-                with m.sbuf.scope():
-                    attend(
-                        run,
-                        Group(
-                            item=share.item,
-                            number=group,
-                            rows=rows,
-                            section=section,
-                            tiles=plans[group][number],
-                            first=number == numbers[0],
-                            last=number == numbers[-1],
-                            keys=keys,
-                            values=values,
-                            neg_max=neg_max[own],
-                            total=total[own],
-                        ),
-                    )
+        if busy:
+            with m.sbuf.scope():
+                loaded = load_section(run, share.item, section)
+                for group in busy:
+                    column = group - share.groups[0]
+                    own = [x[: len(s.rows(group)), column : column + 1] for x in state]
+                    where = (share.item, group, number, section)
+                    with m.sbuf.scope():
+                        attend(run, _group(run, where, plans[group], loaded, own))
     span = slice(share.groups[0], share.groups[-1] + 1)
     with m.step("store"):
-        m.isa.dma_copy(run.hbm["neg_max"][share.item, :, span], neg_max)
-        m.isa.dma_copy(run.hbm["recip"][share.item, :, span], total)
+        for name, tile in zip(("neg_max", "recip"), state, strict=True):
+            m.isa.dma_copy(run.hbm[name][share.item, :, span], tile)
+
+
+def _group(
+    run: CteRun,
+    where: tuple[int, int, int, Section],
+    plan: Plan,
+    loaded: tuple[Tile, Tile],
+    state: list[Tile],
+) -> Group:
+    """One group in one section, with what it shares and what is its own."""
+    item, group, number, section = where
+    keys, values = loaded
+    neg_max, total = state
+    return Group(
+        item=item,
+        number=group,
+        rows=run.s.rows(group),
+        section=section,
+        tiles=plan[number],
+        first=number == min(plan),
+        last=number == max(plan),
+        keys=keys,
+        values=values,
+        neg_max=neg_max,
+        total=total,
+    )

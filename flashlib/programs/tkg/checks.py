@@ -5,14 +5,13 @@ beside: heads times queries in one bank, queries on the partitions of one fold, 
 page numbers that exist.
 """
 
-import math
-
 import ml_dtypes
 import numpy as np
 
-from flashlib.errors import DTypeError, MachineError, ShapeError
+from flashlib.errors import DTypeError
 from flashlib.machine.spec import Spec
 from flashlib.programs.blocks import LANES
+from flashlib.programs.refusals import refuse
 from flashlib.programs.tkg.config import TkgConfig
 from flashlib.programs.tkg.sizes import GROUP_COLUMNS, TILE_BYTES, TkgSizes
 
@@ -22,12 +21,6 @@ FLOAT8 = np.dtype(ml_dtypes.float8_e4m3)
 ROPE_SLOTS = 2**17
 
 
-def refuse(condition: bool, message: str, error: type[Exception] = ShapeError) -> None:
-    """Raise when the condition holds."""
-    if condition:
-        raise error(message)
-
-
 def positive(**sizes: int) -> None:
     """Every size is 1 or more."""
     for name, size in sizes.items():
@@ -35,19 +28,6 @@ def positive(**sizes: int) -> None:
             size < 1,
             f"{name} is {size}; expected 1 or more; the machine has no empty tensors",
         )
-
-
-def check_core(spec: Spec, lnc: int) -> None:
-    """The generation has what the kernel uses, and one or two cores run it."""
-    refuse(
-        spec.generation < 3,
-        f"spec is {spec.name}; expected generation 3 or later; it has no dma_transpose",
-        MachineError,
-    )
-    refuse(
-        lnc not in (1, 2),
-        f"lnc is {lnc!r}; expected 1 or 2; a logical core is one physical core or two",
-    )
 
 
 def check_tiling(config: TkgConfig) -> None:
@@ -143,7 +123,10 @@ def check_limits(s: TkgSizes, config: TkgConfig) -> None:
 
 
 def check_slots(s: TkgSizes) -> None:
-    """Slots fill the partitions of every core; the active tokens fit at the end."""
+    """Slots fill the partitions of every core; the active tokens fit at the end.
+
+    At most 128 of them fit into any tile, and into the last fold of any block length.
+    """
     refuse(
         s.seq > LANES,
         f"seq is {s.seq}; expected at most 128; active rows lie on the partitions",
@@ -153,11 +136,6 @@ def check_slots(s: TkgSizes) -> None:
         f"curr_sprior is {s.slots} on {s.slot_cores} sharing cores; expected a "
         f"multiple of {s.slot_cores * LANES}; every core fills its partitions; pad "
         "the cache",
-    )
-    refuse(
-        s.tiles[-1] < s.seq,
-        f"the last tile has {s.tiles[-1]} slots; expected at least seq, {s.seq}; the "
-        "active tokens lie in it",
     )
 
 
@@ -191,27 +169,16 @@ def check_pages(s: TkgSizes, config: TkgConfig) -> None:
             f"{name} is {found} with pages; expected {value}; pages are "
             "[block_len, head_dim], gathered in order, with q on chip",
         )
-    blocks = s.block_len * LANES
-    refuse(
-        s.tiled and (s.tiles[0] % blocks != 0 or s.tiles[-1] % blocks != 0),
-        f"tiles have {s.tiles[0]} and {s.tiles[-1]} slots; expected multiples of "
-        f"{blocks}, 128 blocks of {s.block_len}; a gather fills the partitions",
-    )
     refuse(
         s.block_len > 8 and s.block_len % 8 != 0,
         f"block_len is {s.block_len} after resizing; expected 8 or less, or a multiple "
         "of 8; blocks are transposed in eights",
     )
-    refuse(
-        math.ceil(s.seq / s.block_len) > LANES,
-        f"seq is {s.seq} with blocks of {s.block_len}; expected at most "
-        f"{LANES * s.block_len}; the active rows fit into one fold",
-    )
 
 
-def check_room(s: TkgSizes, spec: Spec, io: int, kv: int) -> None:
+def check_room(s: TkgSizes, spec: Spec, io: int, kv: int, hardened: bool) -> None:
     """All buffers of one tile fit on chip."""
-    need = s.sbuf_bytes(io, kv)
+    need = s.sbuf_bytes(io, kv, hardened)
     refuse(
         need > spec.sbuf_bytes_per_partition,
         f"buffers of a tile of {s.tiles[0]} slots need about {need} bytes per "

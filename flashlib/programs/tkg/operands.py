@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from flashlib.errors import DTypeError
+from flashlib.machine.spec import Spec
+from flashlib.programs.refusals import check_core, refuse
 from flashlib.programs.tkg import checks
-from flashlib.programs.tkg.checks import refuse
 from flashlib.programs.tkg.config import TkgConfig
 from flashlib.programs.tkg.sizes import TkgSizes, sizes_of
 
@@ -30,9 +31,11 @@ class TkgOperands:
     rope_pos_ids: np.ndarray | None
 
 
-def check_call(x: TkgOperands, config: TkgConfig, lnc: int, spec) -> TkgSizes:
+def check_call(
+    x: TkgOperands, config: TkgConfig, lnc: int, spec: Spec, hardened: bool
+) -> TkgSizes:
     """Check everything that can be known before the first instruction."""
-    checks.check_core(spec, lnc)
+    check_core(spec, lnc)
     checks.check_config(config)
     names = ("k_active", "v_active", "k_prior", "v_prior")
     types = {name: getattr(x, name).dtype for name in names}
@@ -48,7 +51,7 @@ def check_call(x: TkgOperands, config: TkgConfig, lnc: int, spec) -> TkgSizes:
     _check_rotation(x, s, config)
     if x.sink is not None:
         expect("sink", x.sink, (n_heads, 1), "one value per head", np.float32)
-    checks.check_room(s, spec, x.q.itemsize, x.k_prior.itemsize)
+    checks.check_room(s, spec, x.q.itemsize, x.k_prior.itemsize, hardened)
     return s
 
 

@@ -9,7 +9,6 @@ import math
 import numpy as np
 
 from flashlib.machine.tile import Tile
-from flashlib.programs.blocks import LANES
 from flashlib.programs.tkg.run import CoreRun
 
 TWO_PI = 2 * math.pi
@@ -82,17 +81,12 @@ def _reduced(run: CoreRun, angles: Tile, shift: float) -> Tile:
     turns = m.sbuf.alloc(angles.shape, np.int32)
     m.isa.tensor_scalar(turns, moved, "divide", TWO_PI, op1="subtract", operand1=0.5)
     m.isa.scalar_tensor_tensor(moved, turns, "multiply", -TWO_PI, "add", moved)
-    # rounding may leave a hair beyond the ends, where the sine runs away
-    m.isa.tensor_scalar(moved, moved, "subtract", math.pi)
-    return m.isa.tensor_scalar(
-        moved, moved, "maximum", -math.pi, op1="minimum", operand1=math.pi
-    )
+    return m.isa.tensor_scalar(moved, moved, "subtract", math.pi)
 
 
 def _rotate(run: CoreRun, dst: Tile, x: Tile, cos: Tile, sin: Tile) -> None:
     """Write x * cos + swapped(x) * sin; the halves change places by two copies."""
     m, half = run.m, run.s.head_dim // 2
-    assert half <= LANES // 2
     with m.sbuf.scope():
         swapped = m.sbuf.alloc(x.shape)
         m.isa.tensor_copy(swapped[:half], x[half:])

@@ -10,6 +10,8 @@ from flashlib.programs.tkg.config import TkgConfig
 #: Bytes of scores, exponentials and masks that one tile may take on chip.
 TILE_BYTES = 16 * 2**20
 GROUP_BLOCKS = 32
+#: Blocks of values that are cleaned at a time (hardened).
+CLEANED_BLOCKS = 16
 GROUP_COLUMNS = 512
 
 
@@ -142,19 +144,24 @@ class TkgSizes:
         unit = self.block_len if self.paged else n if self.strided else 1
         return SlotLayout(n, unit)
 
-    def sbuf_bytes(self, io: int, kv: int) -> int:
+    def sbuf_bytes(self, io: int, kv: int, hardened: bool = False) -> int:
         """Upper bound of what one partition holds at a time.
 
         Parameters
         ----------
         io, kv : int
             Bytes per element of q and of the cache.
+        hardened : bool
+            Values are cleaned on chip, some blocks at a time.
         """
         n, columns = self.tiles[0] // LANES, self.batch_tile * self.width
         scores = n * columns * (4 + io + 1)
         masking = 3 * 4 * n * self.width
         keys = n * LANES * kv + 2 * n * self.head_dim * (self.paged or kv == 1)
         values = n * self.head_dim * kv
+        if hardened:
+            blocks = min(n, CLEANED_BLOCKS)
+            values += blocks * (self.head_dim * (5 + io + kv) + self.width * io + 2)
         columns_of_all = self.batch * self.width
         rows = 4 * (12 * columns + 6 * columns_of_all + 4 * self.batch * self.seq)
         table = 4 * 3 * self.batch_tile * (self.slots // LANES) if self.paged else 0

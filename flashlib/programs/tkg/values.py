@@ -6,8 +6,8 @@ from flashlib.machine.tile import Tile
 from flashlib.programs.blocks import LANES, pieces
 from flashlib.programs.tkg.keys import fold_index, page_rows
 from flashlib.programs.tkg.run import CoreRun, Window
+from flashlib.programs.tkg.sizes import CLEANED_BLOCKS
 
-CLEANED_AT_ONCE = 16
 UINT8 = np.dtype(np.uint8)
 
 
@@ -54,7 +54,7 @@ def clean_values(run: CoreRun, values: Tile, mask: Tile, hits: Tile) -> None:
         ``[128, n, width]`` of one batch item.
     """
     m = run.m
-    for chunk in pieces(values.shape[1], CLEANED_AT_ONCE):
+    for chunk in pieces(values.shape[1], CLEANED_BLOCKS):
         with m.sbuf.scope():
             part, flags = values[:, chunk], mask[:, chunk]
             broken = _broken(run, part)

@@ -1,0 +1,159 @@
+"""Outside oracles and random calls, through decode, pages and packed rows."""
+
+import numpy as np
+import pytest
+import test_onnx_cases as onnx_cases
+from conftest import require
+from engine.cached_ways import BatchRow, NotExpressible, Pages, Segment, engines
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import flashlib
+from flashlib.layout import repeat_kv
+from flashlib.testing import assert_accurate, make_qkv
+
+WAYS = [
+    way
+    for backend in engines()
+    for way in (
+        Segment(backend),
+        BatchRow(backend),
+        BatchRow(backend, 3),
+        Pages(backend, 1),
+        Pages(backend, 5, 2),
+    )
+]
+every_way = pytest.mark.parametrize("way", WAYS, ids=str)
+
+
+@every_way
+def test_onnx_cases_that_can_be_said(way):
+    require("onnx")
+    said = 0
+    for case in onnx_cases.CASES:
+        try:
+            got, want = onnx_cases.run(way, case)
+        except NotExpressible:
+            continue
+        tolerance = {"bfloat16": 2e-2, "float16": 2e-3, "float32": 2e-6}
+        tolerance = tolerance[want.dtype.name]
+        np.testing.assert_allclose(
+            got.astype(np.float64),
+            want.astype(np.float64),
+            rtol=tolerance,
+            atol=tolerance,
+            err_msg=case.name,
+        )
+        said += 1
+    assert said >= 30
+
+
+@every_way
+@pytest.mark.parametrize("sizes", [(1, 300, 16, 8, 64), (3, 70, 6, 2, 20)], ids=str)
+def test_pytorch(way, sizes):
+    torch = require("torch")
+    seq_q, seq_k, n_heads, n_kv_heads, head_dim = sizes
+    q, k, v = make_qkv(
+        seq_q, seq_k, n_heads=n_heads, n_kv_heads=n_kv_heads, head_dim=head_dim
+    )
+    group = n_heads // n_kv_heads
+    tensors = (
+        torch.from_numpy(x.astype(np.float64)).transpose(0, 1)[None]
+        for x in (q, repeat_kv(k, group), repeat_kv(v, group))
+    )
+    seen = torch.ones(seq_q, seq_k).tril(seq_k - seq_q).bool()
+    want = torch.nn.functional.scaled_dot_product_attention(*tensors, attn_mask=seen)
+    got = way(q, k, v, causal=True)
+    np.testing.assert_allclose(
+        got.out, want[0].transpose(0, 1).numpy(), atol=1e-6, rtol=1e-5
+    )
+    assert_accurate(got, q, k, v, causal=True)
+
+
+@st.composite
+def calls(draw):
+    seq_k = draw(st.integers(1, 90))
+    seq_q = draw(st.integers(1, min(seq_k, 9)))
+    n_kv_heads, group = draw(st.integers(1, 3)), draw(st.integers(1, 5))
+    dtype = draw(st.sampled_from([np.float32, np.float64]))
+    q, k, v = make_qkv(
+        seq_q,
+        seq_k,
+        n_heads=n_kv_heads * group,
+        n_kv_heads=n_kv_heads,
+        head_dim=draw(st.integers(1, 40)),
+        head_dim_v=draw(st.integers(1, 40)),
+        dtype=dtype,
+        seed=draw(st.integers(0, 99)),
+        heat=draw(st.sampled_from([0.5, 2.0])),
+    )
+    options = {"causal": draw(st.booleans())}
+    window = st.none() | st.integers(1, 60) | st.tuples(*[st.integers(0, 40)] * 2)
+    options["window"] = draw(window)
+    options["softcap"] = draw(st.none() | st.floats(0.5, 30))
+    # Scores of a few units: the rule compares the largest errors of two ways to
+    # round, and over few rows of large scores that comparison is a lottery.
+    options["scale"] = draw(st.none() | st.floats(-0.3, 0.3))
+    if draw(st.booleans()):
+        options["sink"] = np.linspace(-2, 3, n_kv_heads * group).astype(dtype)
+    return (q, k, v), options
+
+
+@every_way
+@settings(max_examples=25, deadline=None)
+@given(calls())
+def test_accuracy_rule(way, call):
+    tensors, options = call
+    assert_accurate(way(*tensors, **options), *tensors, **options)
+
+
+@pytest.mark.parametrize("backend", engines())
+@settings(max_examples=15, deadline=None)
+@given(calls(), st.integers(1, 120))
+def test_every_number_of_splits_agrees(backend, call, num_splits):
+    tensors, options = call
+    got = BatchRow(backend, num_splits)(*tensors, **options)
+    assert_accurate(got, *tensors, **options)
+
+
+@pytest.mark.parametrize("backend", engines())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_decode_step_is_the_last_row_of_prefill(backend, dtype):
+    q, k, v = make_qkv(200, n_heads=6, n_kv_heads=2, head_dim=32, dtype=dtype)
+    whole = flashlib.flash_attention(q, k, v, causal=True, backend=backend)
+    tolerance = 8 * np.finfo(dtype).eps
+    for length in (1, 2, 65, 128, 200):
+        step = flashlib.flash_attention_decode(
+            q[None, length - 1 : length],
+            k[None],
+            v[None],
+            cache_seqlens=[length],
+            backend=backend,
+        )
+        row = whole.out[length - 1], whole.lse[length - 1]
+        for got, want in zip((step.out[0, 0], step.lse[0, 0]), row, strict=True):
+            np.testing.assert_allclose(got, want, atol=tolerance * 8, rtol=tolerance)
+
+
+@pytest.mark.parametrize("backend", engines())
+def test_half_types_come_back_as_they_were(backend):
+    ml_dtypes = require("ml_dtypes")
+    for dtype in (np.float16, ml_dtypes.bfloat16):
+        q, k, v = make_qkv(1, 40, dtype=dtype)
+        got = BatchRow(backend)(q, k, v)
+        wide = BatchRow(backend)(*(x.astype(np.float32) for x in (q, k, v)))
+        assert got.out.dtype == dtype and got.lse.dtype == np.float32
+        assert np.array_equal(got.out, wide.out.astype(dtype))
+        assert np.array_equal(got.lse, wide.lse)
+
+
+@pytest.mark.parametrize("backend", engines())
+def test_attended_scores_of_minus_infinity_are_no_number(backend):
+    """All weight is 0 / 0, as on paper; a cache without such keys is untouched."""
+    k = np.array([-np.inf, -np.inf, 1], np.float32).reshape(1, 3, 1, 1)
+    one = np.ones((1, 1, 1, 1), np.float32)
+    for length, want in ((2, np.nan), (3, 1.0)):
+        got = flashlib.flash_attention_decode(
+            one, k, np.ones_like(k), cache_seqlens=[length], backend=backend
+        )
+        np.testing.assert_equal(got.out.item(), want)
