@@ -53,6 +53,11 @@ def window_mask(
     counts the keys to the left and to the right of the row's own key, None being
     no limit.
 
+    Raises
+    ------
+    ArgumentError
+        If `window` is no integer of at least 1 and no pair of limits.
+
     Examples
     --------
     >>> window_mask(3, 3, 2).astype(int)
@@ -88,6 +93,11 @@ def document_mask(documents: np.ndarray) -> np.ndarray:
     documents : numpy.ndarray
         Document number of every token, ``[seq]``.
 
+    Raises
+    ------
+    ShapeError
+        If `documents` does not have one axis.
+
     Examples
     --------
     >>> document_mask(np.array([0, 0, 1])).astype(int)
@@ -120,6 +130,19 @@ def attended(problem: Problem, h: int, rows: range, keys: range) -> np.ndarray |
     -------
     numpy.ndarray of bool or None
         ``[len(rows), len(keys)]``.
+
+    Examples
+    --------
+    Rows 2 and 3 of a causal square of 4, over its two halves of keys.
+
+    >>> from flashlib.problem import attention_problem
+    >>> x = np.zeros((4, 1, 1))
+    >>> problem, _ = attention_problem(x, x, x, causal=True)
+    >>> attended(problem, 0, range(2, 4), range(0, 2)) is None
+    True
+    >>> attended(problem, 0, range(2, 4), range(2, 4)).astype(int)
+    array([[1, 0],
+           [1, 1]])
     """
     cells = _band_cells(problem, rows, keys)
     for data in (problem.mask, problem.bias):
@@ -134,7 +157,16 @@ def attended(problem: Problem, h: int, rows: range, keys: range) -> np.ndarray |
 
 
 def block_of(data: np.ndarray, h: int, rows: range, keys: range) -> np.ndarray:
-    """Cut one block out of a mask or bias whose axes may have size 1."""
+    """Cut one block out of a mask or bias whose axes may have size 1.
+
+    Examples
+    --------
+    One mask for all heads and rows: an axis of size 1 stays as it is.
+
+    >>> mask = np.array([[[True, True, False, True]]])
+    >>> block_of(mask, 5, range(8, 9), range(1, 3)).astype(int)
+    array([[1, 0]])
+    """
     heads, seq_q, seq_k = data.shape
     return data[
         h if heads > 1 else 0,

@@ -227,7 +227,13 @@ def tensor_bytes(
 
 
 def intensity(flops: float, nbytes: float) -> float:
-    """Return the arithmetic intensity in operations per byte."""
+    """Return the arithmetic intensity in operations per byte.
+
+    Raises
+    ------
+    ArgumentError
+        If `nbytes` is not positive.
+    """
     _positive(nbytes=nbytes)
     return flops / nbytes
 

@@ -43,7 +43,13 @@ def compute_dtype(dtype: np.dtype) -> np.dtype:
 
 
 def as_array(name: str, value: object) -> np.ndarray:
-    """Return `value` as an array, or refuse what has no rectangular shape."""
+    """Return `value` as an array, or refuse what has no rectangular shape.
+
+    Raises
+    ------
+    ShapeError
+        If rows have different lengths.
+    """
     try:
         return np.asarray(value)
     except ValueError:
@@ -53,7 +59,15 @@ def as_array(name: str, value: object) -> np.ndarray:
 
 
 def check_tensor(name: str, value: object, axes: tuple[str, ...]) -> np.ndarray:
-    """Return q, k or v as an array of the right rank and a float type."""
+    """Return q, k or v as an array of the right rank and a float type.
+
+    Raises
+    ------
+    ShapeError
+        If it is not rectangular or not of the rank of `axes`.
+    DTypeError
+        If it is not of a supported float type.
+    """
     array = as_array(name, value)
     if not is_float(array.dtype):
         raise DTypeError(
@@ -69,7 +83,13 @@ def check_tensor(name: str, value: object, axes: tuple[str, ...]) -> np.ndarray:
 
 
 def check_number(name: str, value: object, work: np.dtype, *, positive: bool) -> float:
-    """Return a real number that is finite (and positive) in the type `work`."""
+    """Return a real number that is finite (and positive) in the type `work`.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no number, or not finite (and positive) in `work`.
+    """
     expected = "a finite number > 0" if positive else "a finite number"
     try:
         number = math.nan if isinstance(value, (bool, str)) else float(value)
@@ -83,7 +103,13 @@ def check_number(name: str, value: object, work: np.dtype, *, positive: bool) ->
 
 
 def check_integer(name: str, value: object, least: int, why: str) -> int:
-    """Return an integer of at least `least`; a bool is not one."""
+    """Return an integer of at least `least`; a bool is not one.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no integer, or less than `least`.
+    """
     try:
         number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
@@ -96,7 +122,13 @@ def check_integer(name: str, value: object, least: int, why: str) -> int:
 
 
 def check_tile(tile: object) -> int:
-    """Return the keys per tile, 64 by default."""
+    """Return the keys per tile, 64 by default.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no integer of at least 1.
+    """
     if tile is None:
         return DEFAULT_TILE
     return check_integer("tile", tile, 1, "a tile holds at least one key")
@@ -107,6 +139,11 @@ def check_band(causal: object, window: object) -> tuple[int | None, int | None]:
 
     A row at position p sees keys ``p - left`` to ``p + right``, both included;
     None is no limit on that side.
+
+    Raises
+    ------
+    ArgumentError
+        If `causal` is no bool, or `window` no integer, pair or None.
     """
     if not isinstance(causal, (bool, np.bool_)):
         raise ArgumentError(f"causal has {causal!r}; expected True or False")
@@ -134,7 +171,15 @@ def _window_sides(window: object) -> tuple[int | None, int | None]:
 
 
 def check_mask(mask: object, full: tuple[int, int, int]) -> np.ndarray | None:
-    """Return a boolean mask of rank 3 whose axes are 1 or those of `full`."""
+    """Return a boolean mask of rank 3 whose axes are 1 or those of `full`.
+
+    Raises
+    ------
+    ShapeError
+        If it does not broadcast to `full`.
+    DTypeError
+        If it is not bool.
+    """
     if mask is None:
         return None
     array = as_array("mask", mask)
@@ -150,7 +195,15 @@ def check_mask(mask: object, full: tuple[int, int, int]) -> np.ndarray | None:
 def check_bias(
     bias: object, full: tuple[int, int, int], work: np.dtype
 ) -> np.ndarray | None:
-    """Return a bias in the type `work`, of rank 3, axes 1 or those of `full`."""
+    """Return a bias in the type `work`, of rank 3, axes 1 or those of `full`.
+
+    Raises
+    ------
+    ShapeError
+        If it does not broadcast to `full`.
+    DTypeError
+        If it is not of a supported float type.
+    """
     if bias is None:
         return None
     array = as_array("bias", bias)
@@ -170,7 +223,17 @@ def check_bias(
 
 
 def check_sink(sink: object, n_heads: int, work: np.dtype) -> np.ndarray | None:
-    """Return one extra logit per head in the type `work`, ``-inf`` for none."""
+    """Return one extra logit per head in the type `work`, ``-inf`` for none.
+
+    Raises
+    ------
+    ShapeError
+        If it is not one logit per head.
+    DTypeError
+        If it is not of a supported float type.
+    ArgumentError
+        If a logit is NaN or +inf, or becomes infinite in `work`.
+    """
     if sink is None:
         return None
     array = as_array("sink", sink)

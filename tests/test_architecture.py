@@ -255,9 +255,12 @@ def test_nothing_is_left_to_do(path):
 
 
 CORE = (
-    "__init__.py attention.py errors.py layout.py masks.py online_softmax.py output.py "
-    "problem.py reference.py testing.py traffic.py validation.py backends/__init__.py "
-    "backends/base.py backends/scalar.py kernels/scalar.py"
+    "__init__.py attention.py batches.py decode.py errors.py layout.py masks.py "
+    "online_softmax.py output.py problem.py reference.py scores.py testing.py "
+    "traffic.py validation.py varlen.py backends/__init__.py backends/base.py "
+    "backends/scalar.py cache/__init__.py cache/base.py cache/contiguous.py "
+    "cache/paged.py cache/ring.py contract/__init__.py kernels/scalar.py "
+    "ledger/__init__.py mutants/__init__.py"
 ).split()
 
 

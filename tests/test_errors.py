@@ -100,8 +100,8 @@ CASES = {
     "window 0": (
         {"window": 0},
         ArgumentError,
-        "window has 0; expected an integer >= 1; an integer window counts the row's own "
-        "key; None means no limit",
+        "window has 0; expected an integer >= 1; an integer window counts the row's "
+        "own key; None means no limit",
     ),
     "window float": ({"window": 2.0}, ArgumentError, "window has 2.0; expected an "),
     "window bool": ({"window": True}, ArgumentError, "window has True; expected an "),

@@ -14,8 +14,9 @@ ARRANGES = set(
     r"""
     \approx \begin \end \Bigl \Bigr \bigl \bigr \bmod \blacksquare \cdot \cup \frac
     \hat \in \infty \iff \Longleftrightarrow \ldots \le \ge \ll \gg \left \right \ln
+    \cdots \mapsto
     \lceil \rceil \lfloor \rfloor \lVert \rVert \mathrm \max \min \operatorname \pm
-    \quad \qquad \sqrt \sum \text \texttt \times \to \top \underbrace
+    \quad \qquad \sqrt \sum \text \textstyle \texttt \times \to \top \underbrace
     """.split()
 )
 

@@ -11,6 +11,7 @@ from flashlib.reference import materialized_attention
 from flashlib.testing import make_qkv, oracle
 
 from .exercise import Exercise, Step, UnfilledError, expect, expect_close
+from .relatives import CappedExponent, FirstScore, Watched
 
 # ---- 8.1 -----------------------------------------------------------------------------
 
@@ -71,44 +72,8 @@ grid = Exercise(
 # ---- 8.2 -----------------------------------------------------------------------------
 
 
-class CappedExponent(PlainLoop):
-    """It subtracts nothing and cuts exponents off at 80."""
-
-    def largest(self, s):
-        return s.dtype.type(0)
-
-    def exp(self, x):
-        return np.exp(np.minimum(x, 80))
-
-
-class FirstScore(PlainLoop):
-    """It subtracts the first score instead of the largest."""
-
-    def step(self, m, l, acc, s, v):
-        if m == -np.inf and s.size:
-            m = s[0]
-        p = self.exp(s - m)
-        return m, l + p.sum(), acc + p @ v
-
-
-class _Watched:
-    """An attention function that remembers the largest score it was asked for."""
-
-    def __init__(self, attention: Callable):
-        self.attention, self.top = attention, 0.0
-
-    def __call__(self, q, k, v, **options):
-        scale = options.get("scale")
-        scale = q.shape[2] ** -0.5 if scale is None else scale
-        with np.errstate(all="ignore"):
-            s = np.einsum("ihd,jhd->hij", q, np.repeat(k, q.shape[1] // k.shape[1], 1))
-        self.top = max(self.top, float(np.abs(s * scale).max(initial=0)))
-        with np.errstate(all="ignore"):
-            return self.attention(q, k, v, **options)
-
-
 def _asked(passes: Callable, attention: Callable) -> tuple[bool, float]:
-    watched = _Watched(attention)
+    watched = Watched(attention)
     answer = passes(watched)
     expect(
         isinstance(answer, (bool, np.bool_)), f"it returned {answer!r}; expected a bool"

@@ -20,7 +20,7 @@ SURNAMES = (
     "Young"
 ).split()
 # Chances of the first two in units of those of any other.
-LIKELIER = 1.25
+LIKELIER = 1.4
 
 
 class Trade(NamedTuple):
@@ -220,7 +220,8 @@ def _work(dice: random.Random, cast: _Cast) -> Iterator[str]:
     trade, he = TRADES[cast.trade], cast.he
     goods = trade.goods.split()
     first = _lean(dice, goods, cast.place, PLACES)
-    second = _pick(dice, [x for x in goods if x != first])
+    others = [x for x in goods if x != first]
+    second = _lean(dice, others, first, goods)
     size = _lean(dice, SIZES, cast.setting, SETTINGS)
     other = _pick(dice, [x for x in SIZES if x != size])
     yield f"{he.title()} had a {size} {cast.house} with a {other} {cast.part}."

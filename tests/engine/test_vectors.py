@@ -8,7 +8,6 @@ import pytest
 from numba.extending import intrinsic
 
 import flashlib
-from flashlib.backends import blocked
 from flashlib.backends.blocked import BlockedBackend
 from flashlib.contract import failures
 from flashlib.kernels import launch
@@ -141,7 +140,6 @@ def test_register_tiles_fit_their_registers():
 def test_every_width_is_right(monkeypatch, target):
     """Any processor compiles any width; only the speed is another."""
     monkeypatch.setattr(launch, "_host", lambda: target)
-    monkeypatch.setattr(blocked, "panel_rows", lambda: TARGETS[target].rows)
     backend = BlockedBackend()
 
     def attention(q, k, v, **options):

@@ -197,6 +197,16 @@ def test_leading_masked_tiles_on_the_second_core(sink):
     assert difference(p, result, golden(p)) <= 1e-5
 
 
+@pytest.mark.parametrize("tiles", [2, 3])
+def test_a_first_core_without_any_key(tiles):
+    """With two tiles its only correction meets the other core's finite maximum."""
+    p = problem(1, 2, 1, 256 * tiles, 256 * tiles, 16, pos=[0])
+    out = output(p, call(p, **TILES, lnc=2))
+    assert np.isnan(out).all() if tiles == 3 else np.isfinite(out).all()
+    result = call(p, **TILES, lnc=2, hardened=True)
+    assert difference(p, result, golden(p)) <= 1e-5
+
+
 def test_leading_masked_tiles_at_full_size():
     p = problem(1, 1, 1, 49152, 49152, 4, pos=[1000])
     assert np.isnan(output(p, call(p, lnc=2))).all()
