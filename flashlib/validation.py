@@ -5,6 +5,7 @@ the one form that the rest of the package uses, or raises. None of them reads
 the numbers inside q, k and v.
 """
 
+import functools
 import math
 import operator
 
@@ -32,6 +33,7 @@ _NATIVE = ("float32", "float64")
 DEFAULT_TILE = 64
 
 
+@functools.cache
 def is_float(dtype: np.dtype) -> bool:
     """Whether flashlib computes with `dtype`, natively or after widening."""
     return dtype.name in (*_HALF, *_NATIVE) and dtype.isnative

@@ -6,7 +6,7 @@ from flashlib.backends.base import Backend, Choice
 from flashlib.backends.scalar import kernel_arrays
 from flashlib.kernels.blocked import build_blocked
 from flashlib.kernels.decode import build_decode
-from flashlib.kernels.launch import launch, panel_rows, workers
+from flashlib.kernels.launch import launch, register_tile, workers
 from flashlib.output import AttentionOutput
 from flashlib.problem import Problem
 from flashlib.validation import DEFAULT_TILE
@@ -91,13 +91,13 @@ class BlockedBackend(Backend):
             sink = np.full(problem.n_heads, -np.inf, problem.work)
         launch(
             build_decode,
-            np.require(q, requirements="CAW"),
+            ready(q),
             np.array([places(k_pages), places(v_pages)], np.int64),
-            np.require(block_table, np.int64, "CAW"),
+            ready(block_table),
             k_pages.shape[1],
-            np.require(cache_seqlens, np.int64, "CAW"),
+            ready(cache_seqlens),
             problem.n_kv_heads,
-            np.require(sink, requirements="CAW"),
+            ready(sink),
             problem.work.type(problem.scale),
             problem.work.type(problem.softcap or 0),
             *problem.reach,
@@ -118,7 +118,12 @@ def with_whole_rows(pages: np.ndarray) -> np.ndarray:
 
 def places(pages: np.ndarray) -> tuple[int, ...]:
     """Return the address of the first row, and the bytes from one to the next."""
-    return (pages.ctypes.data, *pages.strides[:3])
+    return (pages.__array_interface__["data"][0], *pages.strides[:3])
+
+
+def ready(array: np.ndarray) -> np.ndarray:
+    """Return the array in the one form that kernels know, a copy if need be."""
+    return array if array.flags.carray else np.require(array, requirements="CAW")
 
 
 def attend_segments(
@@ -137,7 +142,7 @@ def attend_segments(
     lse = np.empty(out.shape[:2], problem.work)
     if lse.size == 0 or not segments.size:
         return AttentionOutput(out, lse)
-    rows, n_workers = panel_rows(), workers()
+    (rows, lanes), n_workers = register_tile(problem.work), workers()
     longest = int(segments[:, 3].max())
     n_lanes = int(segments[:, 1].sum()) * problem.n_heads
     launch(
@@ -148,9 +153,17 @@ def attend_segments(
         *problem.reach,
         segments.astype(np.int64, copy=False),
         -(-min(tile, max(longest, 1)) // rows) * rows,
-        max(1, min(MOST_BLOCKS, n_lanes // (24 * JOBS_PER_WORKER * n_workers))),
+        max(1, min(MOST_BLOCKS, n_lanes // (lanes * JOBS_PER_WORKER * n_workers))),
         n_workers,
         out,
         lse,
+        room=panel_numbers(problem, segments[:, 3], rows),
     )
     return AttentionOutput(out, lse)
+
+
+def panel_numbers(problem: Problem, lengths: np.ndarray, rows: int) -> int:
+    """Return how many numbers K and V take in panels of `rows`."""
+    n_keys = int((-(-lengths // rows)).sum()) * rows
+    wide = -(-problem.head_dim_v // rows) * rows
+    return problem.n_kv_heads * n_keys * (problem.head_dim + wide)

@@ -23,6 +23,8 @@ tile           keys per tile, a multiple of the rows of a panel
 n_blocks       blocks of lanes per job
 n_workers      threads
 out, lse       ``[total_q, n_heads, head_dim_v]``, ``[total_q, n_heads]``
+room           for the panels: `n_kv_heads` times the keys and values of all
+               segments, each segment and each width a multiple of `rows`
 =============  ============================================================
 """
 
@@ -40,7 +42,7 @@ from flashlib.kernels.lanes import (
 from flashlib.kernels.microkernel import lanes_of, rows_of
 from flashlib.kernels.panels import (
     Packs,
-    allocate_panels,
+    cut_panels,
     list_tiles,
     pack_tiles,
     round_up,
@@ -124,12 +126,12 @@ def build_blocked(decorate, target, stamp):
     @decorate
     def attend(
         q, k, v, mask, bias, sink, scale, softcap, left, right, segments, tile,
-        n_blocks, n_workers, out, lse,
+        n_blocks, n_workers, out, lse, room,
     ):  # fmt: skip
         rows, lanes = rows_of(target), lanes_of(q, target)
         tiles, panel_start = list_tiles(segments, tile, rows)
         n_panels = panel_start[-1]
-        k_panels, v_panels, poison = allocate_panels(k, v, n_panels, rows)
+        k_panels, v_panels, poison = cut_panels(room, k, v, n_panels, rows)
         jobs = list_jobs(segments, n_blocks * lanes, q.shape[1] // k.shape[1])
         to_pack, to_run = counters(1), counters(1)
         for _ in prange(n_workers):

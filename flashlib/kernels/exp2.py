@@ -88,8 +88,7 @@ def _split(vectors: Vectors, x):
     magic = vectors.constant(1.5 * 2.0**mantissa)
     shifted = vectors.fma(x, vectors.constant(high), magic)
     n = vectors.sub(shifted, magic)
-    minus_n = vectors.sub(vectors.constant(0.0), n)
-    f = vectors.fma(x, vectors.constant(high), minus_n)
+    f = vectors.fma(x, vectors.constant(high), vectors.negative(n))
     f = vectors.fma(x, vectors.constant(low), f)
     *lower, q = (vectors.constant(c) for c in COEFFICIENTS[bits])
     for coefficient in reversed(lower):

@@ -13,11 +13,17 @@ import threading
 from collections.abc import Callable
 
 import numba
+import numpy as np
 
 from flashlib.kernels.jit import kernel, parallel_kernel, source_stamp
 from flashlib.kernels.targets import TARGETS, host_target
 
-__all__ = ["launch", "launch_alone", "panel_rows", "workers"]
+__all__ = ["launch", "launch_alone", "register_tile", "workers"]
+
+
+# Room for panels that is kept from one call to the next: K and V of 4,096 tokens
+# with 8 heads of 128 floats.
+KEPT_BYTES = 32 * 2**20
 
 
 class _State:
@@ -27,6 +33,21 @@ class _State:
         self.lock = threading.Lock()
         self.pool_started = False
         self.pool_is_lost = pool_is_lost
+        self.room = np.empty(0, np.uint8)
+
+    def lend(self, count: int, dtype: np.dtype) -> np.ndarray:
+        """Return room for `count` numbers; a small one is kept for the next call.
+
+        Fresh memory comes page by page, each filled with zeros on first touch;
+        for a short sequence that takes as long as packing it.
+        """
+        n_bytes = count * dtype.itemsize
+        room = self.room
+        if room.nbytes < n_bytes:
+            room = np.empty(n_bytes, np.uint8)
+            if n_bytes <= KEPT_BYTES:
+                self.room = room
+        return room[:n_bytes].view(dtype)
 
 
 _state = _State()
@@ -46,12 +67,13 @@ def workers() -> int:
     return 1 if _state.pool_is_lost else numba.get_num_threads()
 
 
-def panel_rows() -> int:
-    """Return how many keys a panel holds on this processor."""
-    return TARGETS[_host()].rows
+def register_tile(dtype: np.dtype) -> tuple[int, int]:
+    """Return the rows of a panel and the lanes of a block on this processor."""
+    target = TARGETS[_host()]
+    return target.rows, target.vectors * target.vector_bytes // dtype.itemsize
 
 
-def launch(build: Callable, *arguments) -> None:
+def launch(build: Callable, *arguments, room: int | None = None) -> None:
     """Compile what `build` builds, once per process, and run it.
 
     Parameters
@@ -60,11 +82,16 @@ def launch(build: Callable, *arguments) -> None:
         ``build(decorate, target, stamp)`` returns a compiled function.
     arguments
         What the compiled function is called with.
+    room : int, optional
+        Lend the kernel an array of so many numbers, as its last argument; their
+        type is that of the first one.
     """
     with _state.lock:
         parallel = not _state.pool_is_lost
         compiled = _compiled(build, _host(), parallel)
         _state.pool_started = parallel
+        if room is not None:
+            arguments = (*arguments, _state.lend(room, arguments[0].dtype))
         compiled(*arguments)
 
 
@@ -80,4 +107,7 @@ def _host() -> int:
 
 @functools.cache
 def _compiled(build: Callable, target: int, parallel: bool) -> Callable:
-    return build(parallel_kernel if parallel else kernel, target, source_stamp())
+    # subtle: Numba's cache does not tell a parallel kernel from a serial one, so
+    # the stamp has to.
+    stamp = 2 * source_stamp() + parallel
+    return build(parallel_kernel if parallel else kernel, target, stamp)

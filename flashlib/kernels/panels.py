@@ -21,7 +21,7 @@ from flashlib.kernels.microkernel import rows_of
 from flashlib.kernels.threads import next_job
 from flashlib.kernels.transpose import deal_row, gather_panel
 
-__all__ = ["Packs", "allocate_panels", "list_tiles", "pack_tiles", "round_up"]
+__all__ = ["Packs", "cut_panels", "list_tiles", "pack_tiles", "round_up"]
 
 
 class Packs(NamedTuple):
@@ -67,15 +67,13 @@ def list_tiles(segments, tile, rows):
 
 
 @inner
-def allocate_panels(k, v, n_panels, rows):
-    """Return unwritten `k`, `v` and `poison` of :class:`Packs`."""
+def cut_panels(room, k, v, n_panels, rows):
+    """Cut `k` and `v` of :class:`Packs` out of one array, and add `poison`."""
     n_kv_heads, head_dim, head_dim_v = k.shape[1], k.shape[2], v.shape[2]
     n_rows = n_kv_heads * n_panels * rows
-    return (
-        np.empty(n_rows * head_dim, k.dtype),
-        np.empty(n_rows * round_up(head_dim_v, rows), k.dtype),
-        np.empty(n_kv_heads * n_panels, np.uint8),
-    )
+    middle, end = n_rows * head_dim, n_rows * (head_dim + round_up(head_dim_v, rows))
+    poison = np.empty(n_kv_heads * n_panels, np.uint8)
+    return room[:middle], room[middle:end], poison
 
 
 @inner

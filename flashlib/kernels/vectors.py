@@ -117,6 +117,10 @@ class Vectors:
         """Return ``a - b``."""
         return self.builder.fsub(a, b, flags=EXACT)
 
+    def negative(self, x):
+        """Return ``-x``."""
+        return self.builder.fneg(x, flags=EXACT)
+
     def mul(self, a, b):
         """Return ``a * b``."""
         return self.builder.fmul(a, b, flags=EXACT)

@@ -29,8 +29,9 @@ def compiled_text(build):
         found["kernel"] = numba.njit(**{**SETTINGS, "cache": False})(function)
         return found["kernel"]
 
-    def compile_instead(builder, *arguments):
-        builder(uncached, host_target(), 0)(*arguments)
+    def compile_instead(builder, *arguments, room=None):
+        panels = () if room is None else (np.empty(room, np.float32),)
+        builder(uncached, host_target(), 0)(*arguments, *panels)
 
     x = np.ones((3, 2, 8), np.float32)
     with pytest.MonkeyPatch.context() as patch:

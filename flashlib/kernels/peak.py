@@ -1,0 +1,62 @@
+"""Multiply and add as fast as the registers allow, to know the ceiling (chapter 9)."""
+
+import numba
+from numba import prange
+
+from flashlib.kernels.jit import inner
+from flashlib.kernels.launch import launch, register_tile, workers
+from flashlib.kernels.microkernel import score_panel
+from flashlib.kernels.threads import aligned
+
+__all__ = ["count_of_flops", "limit_workers", "run_peak"]
+
+# Steps of the shared dimension: both operands stay in the first-level cache.
+DEPTH = 128
+
+
+@inner
+def multiply(like, panel, repeats, target):
+    """Run the register-blocked product on the same operands again and again."""
+    lanes, out = aligned(DEPTH * 64, like), aligned(8 * 64, like)
+    lanes[:] = 1
+    for _ in range(repeats):
+        score_panel(panel, 0, lanes, 0, out, 0, DEPTH, like.dtype.type(1), target)
+    return out[0]
+
+
+def build_peak(decorate, target, stamp):
+    """Return the kernel for one register tile, see `build_blocked`."""
+
+    @decorate
+    def peak(panel, repeats, n_workers, results):
+        for n in prange(n_workers):
+            results[n] = multiply(results, panel, repeats, target)
+        return stamp
+
+    return peak
+
+
+def run_peak(panel, results, repeats: int) -> None:
+    """Run `repeats` register tiles on every core that kernels use.
+
+    Parameters
+    ----------
+    panel : numpy.ndarray
+        At least 1,024 numbers.
+    results : numpy.ndarray
+        One number per core, of the same type; written, so that the work counts.
+    repeats : int
+    """
+    launch(build_peak, panel, repeats, workers(), results)
+
+
+def count_of_flops(dtype, repeats: int) -> int:
+    """Return the floating-point operations of :func:`run_peak` on one core."""
+    rows, lanes = register_tile(dtype)
+    return 2 * rows * lanes * DEPTH * repeats
+
+
+def limit_workers(n: int) -> int:
+    """Let kernels use `n` cores at most; return how many they use now."""
+    numba.set_num_threads(min(n, numba.config.NUMBA_NUM_THREADS))
+    return workers()

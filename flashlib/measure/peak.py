@@ -1,0 +1,48 @@
+"""Measure the two ceilings: multiply-adds, and bytes from memory (chapter 9)."""
+
+from concurrent.futures import ThreadPoolExecutor
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+
+from flashlib.kernels.peak import count_of_flops, limit_workers, run_peak
+
+__all__ = ["flops_per_second", "read_bytes_per_second"]
+
+
+def flops_per_second(cores: int, *, repeats: int = 20_000, rounds: int = 7) -> float:
+    """Return the float32 rate of the register-blocked product, operands in cache.
+
+    Parameters
+    ----------
+    cores : int
+        How many of them work at once.
+    repeats : int
+        Register tiles per core and round.
+    rounds : int
+        The median of them is returned.
+    """
+    cores = limit_workers(cores)
+    panel, results = np.ones(1024, np.float32), np.empty(cores, np.float32)
+    run_peak(panel, results, 1)
+    flops = cores * count_of_flops(panel.dtype, repeats)
+    return flops / _median_seconds(lambda: run_peak(panel, results, repeats), rounds)
+
+
+def read_bytes_per_second(
+    cores: int, *, n_bytes: int = 512 * 2**20, rounds: int = 7
+) -> float:
+    """Return the rate at which `cores` threads add up an array out of memory."""
+    parts = np.array_split(np.ones(n_bytes // 4, np.float32), cores)
+    with ThreadPoolExecutor(cores) as pool:
+        return n_bytes / _median_seconds(lambda: list(pool.map(np.sum, parts)), rounds)
+
+
+def _median_seconds(function, rounds: int) -> float:
+    seconds = []
+    for _ in range(rounds):
+        start = perf_counter()
+        function()
+        seconds.append(perf_counter() - start)
+    return median(seconds)

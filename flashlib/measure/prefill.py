@@ -1,0 +1,100 @@
+"""Measure prefill against PyTorch: ``python -m flashlib.measure.prefill`` (chapter 9).
+
+Every result is checked against the float64 oracle before a clock starts.
+"""
+
+import argparse
+
+import numpy as np
+
+from flashlib.attention import flash_attention
+from flashlib.measure.host import usable_cores
+from flashlib.measure.peak import flops_per_second
+from flashlib.measure.peers import limit_cores, torch_prefill
+from flashlib.measure.record import Row, print_table, write
+from flashlib.measure.timing import interleave
+from flashlib.testing import make_qkv, oracle
+from flashlib.traffic import causal_pairs
+
+__all__ = ["check", "compare", "main"]
+
+LENGTHS = (128, 511, 1024, 2044, 4096)
+# Query heads, KV heads, width, causal.
+SHAPES = (
+    (16, 8, 128, True),
+    (32, 8, 64, True),
+    (8, 8, 128, True),
+    (16, 16, 80, True),
+    (16, 8, 128, False),
+)
+
+
+def check(out: np.ndarray, tensors: tuple[np.ndarray, ...], causal: bool) -> float:
+    """Return the largest error of the first and the last rows, and insist on it."""
+    q, k, v = tensors
+    n = min(len(q), 32)
+    last = oracle(q[-n:], k, v, causal=causal).out
+    errors = [np.abs(out[-n:] - last).max()]
+    if causal:
+        first = oracle(q[:n], k[:n], v[:n], causal=True).out
+        errors.append(np.abs(out[:n] - first).max())
+    worst = float(max(errors))
+    if not worst < 1e-5:
+        raise AssertionError(f"out is off by {worst:.3g}; expected less than 1e-5")
+    return worst
+
+
+def compare(
+    n: int, shape: tuple[int, int, int, bool], cores: int, rounds: int
+) -> list[Row]:
+    """Time one length and shape, flashlib and PyTorch in turn."""
+    n_heads, n_kv_heads, width, causal = shape
+    tensors = make_qkv(
+        n, n_heads=n_heads, n_kv_heads=n_kv_heads, head_dim=width, seed=n
+    )
+    limit_cores(cores)
+    functions = {"flashlib": lambda: flash_attention(*tensors, causal=causal).out}
+    peer = torch_prefill(*tensors, causal=causal)
+    if peer is not None:
+        functions["torch"] = peer
+    for function in functions.values():
+        check(function(), tensors, causal)
+    times = interleave(functions, rounds=rounds)
+    pairs = causal_pairs(n) if causal else n * n
+    flops = 4 * n_heads * width * pairs
+    kind = "causal" if causal else "full"
+    case = f"{n_heads}/{n_kv_heads}/{width} {kind}, seq {n}, {cores} core"
+    return [
+        Row(
+            case + "s" * (cores > 1),
+            name,
+            *(1e3 * x for x in time[:3]),
+            flops / time.median / 1e9,
+            times["torch"].median / time.median if peer is not None else None,
+        )
+        for name, time in times.items()
+    ]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, print and write ``prefill.json``."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
+    parser.add_argument("--cores", type=int, nargs="+", default=(1, usable_cores()))
+    parser.add_argument("--shapes", type=int, default=1, help="how many of the shapes")
+    parser.add_argument("--rounds", type=int, default=9)
+    chosen = parser.parse_args(arguments)
+    rows, peaks = [], {}
+    for cores in sorted(set(chosen.cores)):
+        peaks[cores] = flops_per_second(cores) / 1e9
+        for shape in SHAPES[: chosen.shapes]:
+            for n in chosen.lengths:
+                rows += compare(n, shape, cores, chosen.rounds)
+    print_table(rows, "GFLOP/s", "torch")
+    for cores, peak in peaks.items():
+        print(f"peak of the register tile on {cores} core(s): {peak:.0f} GFLOP/s")
+    print(write("prefill", rows, unit="GFLOP/s", peer="torch", peaks=peaks))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""Print a table, and write it down with the machine it was measured on (book)."""
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from flashlib.measure.host import (
+    caches,
+    memory_bytes,
+    processor,
+    usable_cores,
+    versions,
+)
+
+__all__ = ["FOLDER", "Row", "machine_card", "print_table", "write"]
+
+FOLDER = Path("book/measurements")
+
+
+class Row(NamedTuple):
+    """One line of a measurement.
+
+    Attributes
+    ----------
+    case : str
+        What was computed, such as ``"seq 511, 1 core"``.
+    name : str
+        Who computed it.
+    milliseconds, low, high : float
+        Median, fastest and slowest round.
+    rate : float
+        In the unit of the table.
+    ratio : float or None
+        How many times as fast as the peer, None without one.
+    """
+
+    case: str
+    name: str
+    milliseconds: float
+    low: float
+    high: float
+    rate: float
+    ratio: float | None
+
+
+def machine_card() -> dict[str, object]:
+    """Return what a figure needs to be more than a number."""
+    loads = os.getloadavg() if hasattr(os, "getloadavg") else ()
+    return {
+        "processor": processor(),
+        "cores": usable_cores(),
+        "memory_bytes": memory_bytes(),
+        "caches": [cache._asdict() for cache in caches()],
+        "versions": versions("numpy", "numba", "llvmlite", "torch"),
+        "load_average": [round(load, 2) for load in loads],
+        "date": datetime.now(UTC).date().isoformat(),
+    }
+
+
+def print_table(rows: list[Row], unit: str, peer: str) -> None:
+    """Print rows as aligned columns."""
+    header = ("case", "who", "ms", "low", "high", unit, f"x {peer}")
+    lines = [header] + [
+        (
+            row.case,
+            row.name,
+            f"{row.milliseconds:.3g}",
+            f"{row.low:.3g}",
+            f"{row.high:.3g}",
+            f"{row.rate:.3g}",
+            "" if row.ratio is None else f"{row.ratio:.2f}",
+        )
+        for row in rows
+    ]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    for line in lines:
+        cells = [
+            cell.ljust(width) if i < 2 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        print("  ".join(cells).rstrip())
+
+
+def write(claim: str, rows: list[Row], folder: Path = FOLDER, **facts: object) -> Path:
+    """Write ``<claim>.json``: machine, facts and rows.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    place = folder / f"{claim}.json"
+    content = {
+        "claim": claim,
+        "machine": machine_card(),
+        **facts,
+        "rows": [row._asdict() for row in rows],
+    }
+    place.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    return place
