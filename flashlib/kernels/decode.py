@@ -19,7 +19,8 @@ lengths        int64, ``[batch]``, live keys, the new ones included
 n_kv_heads     KV heads
 head_dim_v     width of a value
 sink           ``[n_heads]``, -inf for none
-scale, softcap floats, 0 for no cap
+scale          multiplies every score
+softcap        cap of the scores, 0 for none
 left, right    reach of the band around the position of a row
 num_splits     parts of every sequence, 0 for as many as its length asks for
 n_workers      threads
