@@ -17,6 +17,8 @@ VENDORED = ".vendor"
 CITATION_ROLE = re.compile(
     r' role="doc-biblioentry"| role="list"(?= class="citation-list")'
 )
+# On a phone a table scrolls sideways, which keys do only to what can have the focus.
+FOCUSABLE = '<table tabindex="0"'
 # The theme's fontawesome.js turns every <i> into <svg>, also those that widgets add
 # later; the play buttons then fail when they look for their <i> again.
 KEEP_WIDGET_ICONS = "window.FontAwesomeConfig = { observeMutations: false };"
@@ -65,10 +67,13 @@ def drop_thebe(app, pagename, templatename, context, doctree):
     ]
 
 
-def drop_citation_roles(app, pagename, templatename, context, doctree):
-    """Leave out docutils' roles of citations: one is deprecated, one wrong there."""
+def mend_markup(app, pagename, templatename, context, doctree):
+    """Leave out roles that are deprecated or wrong; let keys scroll a wide table."""
     if "body" in context:
-        context["body"] = CITATION_ROLE.sub("", context["body"])
+        body = CITATION_ROLE.sub("", context["body"])
+        context["body"] = body.replace(
+            '<table class="table', f'{FOCUSABLE} class="table'
+        )
 
 
 def write_index(app, exception):
@@ -89,6 +94,6 @@ def setup(app):
     app.add_css_file("custom.css", priority=900)
     app.connect("config-inited", use_vendored, priority=300)
     app.connect("html-page-context", drop_thebe, priority=900)
-    app.connect("html-page-context", drop_citation_roles, priority=900)
+    app.connect("html-page-context", mend_markup, priority=900)
     app.connect("build-finished", write_index, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
