@@ -11,11 +11,17 @@ import numpy as np
 
 from flashlib.errors import ArgumentError, DTypeError, ShapeError
 from flashlib.problem import Problem, Tensors, attention_problem
-from flashlib.validation import as_array, check_integer, check_tensor, compute_dtype
-
-_ZERO = bytes(8)
+from flashlib.validation import (
+    CHAIN,
+    as_array,
+    check_integer,
+    check_tensor,
+    compute_dtype,
+)
 
 __all__ = ["Decode", "Varlen", "decode_problem", "paged_problem", "varlen_problem"]
+
+_ZERO = bytes(8)
 
 
 class Decode(NamedTuple):
@@ -251,4 +257,5 @@ def _bounds(name: str, value: object, total: int, what: str) -> np.ndarray:
 def _num_splits(value: object) -> int | None:
     if value is None:
         return None
-    return check_integer("num_splits", value, 1, "the keys are cut into that many")
+    wanted = check_integer("num_splits", value, 1, "the keys are cut into that many")
+    return min(wanted, CHAIN)

@@ -42,8 +42,9 @@ def flash_attention_decode(
     causal, window, scale, softcap, sink
         As in :func:`flashlib.flash_attention`.
     num_splits : int, optional
-        Cut the keys into as many parts, merged at the end. The default depends
-        on the length of the sequence alone. Changes rounding, nothing else.
+        Cut the keys into as many parts, 64 at most, merged at the end. The
+        default depends on the length of the sequence alone. Changes rounding,
+        nothing else.
     backend : str or Backend
         As in :func:`flashlib.flash_attention`.
 

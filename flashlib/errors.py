@@ -25,6 +25,9 @@ __all__ = [
     "UninitializedError",
 ]
 
+# Characters of a value that a message shows.
+LONGEST = 100
+
 
 class FlashError(Exception):
     """Root of everything that flashlib raises on purpose."""
@@ -76,3 +79,19 @@ class OutOfBoundsError(MachineError):
 
 class UninitializedError(MachineError):
     """A read of elements that nothing has written yet."""
+
+
+def shown(value: object) -> str:
+    """Return any value on one line, for a message.
+
+    Examples
+    --------
+    >>> shown("flush"), shown([1,
+    ...                        2])
+    ("'flush'", '[1, 2]')
+    """
+    try:
+        line = " ".join(repr(value).split())
+    except Exception:  # an object may fail to describe itself
+        line = f"an object of type {type(value).__name__}"
+    return line if len(line) <= LONGEST else line[: LONGEST - 3] + "..."

@@ -43,7 +43,7 @@ def split_heads(x: np.ndarray, n_heads: int) -> np.ndarray:
     >>> np.shares_memory(split_heads(x, 3), x)
     True
     """
-    x = np.asanyarray(x)
+    x = _any_rank(x)
     n_heads = check_integer("n_heads", n_heads, 1, "a row holds at least one head")
     if x.ndim < 1:
         raise ShapeError(
@@ -97,7 +97,7 @@ def merge_heads(x: np.ndarray) -> np.ndarray:
     >>> np.shares_memory(merge_heads(x), x)
     True
     """
-    x = np.asanyarray(x)
+    x = _any_rank(x)
     if x.ndim < 2:
         raise ShapeError(f"x has shape {x.shape}; expected [..., n_heads, head_dim]")
     n_heads, head_dim = x.shape[-2:]
@@ -117,6 +117,12 @@ def merge_heads(x: np.ndarray) -> np.ndarray:
         subok=True,
         writeable=x.flags.writeable,
     )
+
+
+def _any_rank(x: object) -> np.ndarray:
+    """Return `x` as an array; a matrix, which always has two axes, as a plain one."""
+    x = np.asanyarray(x)
+    return np.asarray(x) if isinstance(x, np.matrix) else x
 
 
 def repeat_kv(x: np.ndarray, group: int) -> np.ndarray:

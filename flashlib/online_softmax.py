@@ -14,23 +14,18 @@ Source: Milakov and Gimelshein 2018 (the running maximum and denominator),
 Rabe and Staats 2021 and Dao et al. 2022 (the running numerator).
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from flashlib.output import AttentionOutput, finite_or_zero, merge_states
+from flashlib.output import finite_or_zero
+from flashlib.products import product
 from flashlib.validation import check_integer
 
-__all__ = [
-    "AttentionOutput",
-    "OnlineSoftmax",
-    "Step",
-    "merge_states",
-    "walk",
-    "weighted_sum",
-]
+__all__ = ["OnlineSoftmax", "Step", "walk", "weighted_sum"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,10 +255,13 @@ def weighted_sum(
     numpy.ndarray
         ``[..., head_dim]``.
     """
+    rows = p.reshape(math.prod(p.shape[:-1]), p.shape[-1])
     finite = np.isfinite(values)
+    shape = (*p.shape[:-1], values.shape[1])
     if finite.all():
-        return p @ values
-    total = p @ np.where(finite, values, values.dtype.type(0))
+        return product(rows, values).reshape(shape)
+    clean = np.where(finite, values, values.dtype.type(0))
+    total = product(rows, clean).reshape(shape)
     for j in np.flatnonzero(~finite.all(axis=1)):
         # subtle: the product is formed only to be selected from; a row that
         # does not attend key j keeps the bits it has.

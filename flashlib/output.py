@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flashlib.errors import DTypeError, ShapeError
-from flashlib.validation import is_float
+from flashlib.errors import ArgumentError, DTypeError, ShapeError, shown
+from flashlib.validation import as_array, is_float
 
 __all__ = ["AttentionOutput", "finite_or_zero", "merge_states"]
 
@@ -56,6 +56,8 @@ def merge_states(a: AttentionOutput, b: AttentionOutput) -> AttentionOutput:
 
     Raises
     ------
+    ArgumentError
+        If a side is no pair of arrays.
     ShapeError
         If the shapes of the two differ, or out and lse do not belong together.
     DTypeError
@@ -85,7 +87,8 @@ def merge_states(a: AttentionOutput, b: AttentionOutput) -> AttentionOutput:
         mean = _weighted(a_out, a_lse, a_weight) + _weighted(b_out, b_lse, b_weight)
         mean = mean / total[..., None]
         # 0 for rows without keys, but 0 / 0 stays NaN.
-        empty = np.where(np.isnan(a_out + b_out), work.type(np.nan), work.type(0))
+        undefined = np.isnan(a_out) | np.isnan(b_out)
+        empty = np.where(undefined, work.type(np.nan), work.type(0))
         out = np.where(nobody[..., None], empty, mean)
     return AttentionOutput(out.astype(a_out.dtype), lse.astype(work))
 
@@ -96,11 +99,24 @@ def _weighted(out: np.ndarray, lse: np.ndarray, weight: np.ndarray) -> np.ndarra
     return np.where((lse == -np.inf)[..., None], weight.dtype.type(0), product)
 
 
+def _pair(name: str, side: object) -> tuple[np.ndarray, np.ndarray]:
+    """Return out and lse of one side as arrays."""
+    if not isinstance(side, (tuple, list)) or len(side) != 2:
+        raise ArgumentError(
+            f"{name} has {shown(side)}; expected the pair (out, lse) that an "
+            "attention function returns; out alone cannot be merged"
+        )
+    return tuple(
+        as_array(f"{name}.{part}", x)
+        for part, x in zip(("out", "lse"), side, strict=True)
+    )
+
+
 def _checked(
     a: AttentionOutput, b: AttentionOutput
 ) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """Return both pairs as arrays, or raise."""
-    pairs = tuple((np.asarray(side[0]), np.asarray(side[1])) for side in (a, b))
+    pairs = tuple(_pair(name, side) for name, side in zip("ab", (a, b), strict=True))
     for name, (out, lse) in zip("ab", pairs, strict=True):
         if out.ndim < 1 or out.shape[:-1] != lse.shape:
             raise ShapeError(

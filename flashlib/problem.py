@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flashlib.errors import DTypeError, ShapeError
+from flashlib.errors import DTypeError, ShapeError, shown
 from flashlib.validation import (
     check_band,
     check_bias,
@@ -222,7 +222,7 @@ def _one_dtype(
         wanted = None
     if wanted is None or not is_float(wanted):
         raise DTypeError(
-            f"dtype has {dtype!r}; expected float32, float64, float16 or bfloat16"
+            f"dtype has {shown(dtype)}; expected float32, float64, float16 or bfloat16"
         )
     return wanted
 

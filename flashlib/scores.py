@@ -9,6 +9,7 @@ import numpy as np
 
 from flashlib.masks import block_of
 from flashlib.problem import Problem
+from flashlib.products import product
 
 __all__ = ["block_scores", "head_copy"]
 
@@ -36,7 +37,7 @@ def block_scores(
         ``[len(rows), len(keys)]``. Cells that nobody attends hold whatever
         their keys and biases hold.
     """
-    s = q @ k.T
+    s = product(q, k.T)
     s *= problem.work.type(problem.scale)
     if problem.softcap is not None:
         cap = problem.work.type(problem.softcap)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flashlib.errors import ArgumentError
+from flashlib.errors import ArgumentError, shown
 
 __all__ = [
     "ENGINE_PASSES",
@@ -276,4 +276,4 @@ def roofline_seconds(
 def _positive(**numbers: float) -> None:
     for name, number in numbers.items():
         if not number > 0:
-            raise ArgumentError(f"{name} has {number!r}; expected a number > 0")
+            raise ArgumentError(f"{name} has {shown(number)}; expected a number > 0")

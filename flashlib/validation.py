@@ -11,10 +11,12 @@ import operator
 
 import numpy as np
 
-from flashlib.errors import ArgumentError, DTypeError, ShapeError
+from flashlib.errors import ArgumentError, DTypeError, ShapeError, shown
 
 __all__ = [
+    "CHAIN",
     "DEFAULT_TILE",
+    "STRETCH",
     "as_array",
     "check_band",
     "check_bias",
@@ -31,6 +33,10 @@ __all__ = [
 _HALF = ("float16", "bfloat16")
 _NATIVE = ("float32", "float64")
 DEFAULT_TILE = 64
+# Additions in one chain; in a longer one rounding errors pile up. Sums of tiles
+# join in chains of so many, and their sums once more: a stretch.
+CHAIN = 64
+STRETCH = CHAIN * DEFAULT_TILE
 
 
 @functools.cache
@@ -93,15 +99,25 @@ def check_number(name: str, value: object, work: np.dtype, *, positive: bool) ->
         If it is no number, or not finite (and positive) in `work`.
     """
     expected = "a finite number > 0" if positive else "a finite number"
-    try:
-        number = math.nan if isinstance(value, (bool, str)) else float(value)
-        with np.errstate(all="ignore"):
-            rounded = float(work.type(number))
-    except (TypeError, ValueError, OverflowError):
-        number = rounded = math.nan
+    number = _real_number(value)
+    with np.errstate(all="ignore"):
+        rounded = float(work.type(number))
     if not math.isfinite(rounded) or (positive and not rounded > 0):
-        raise ArgumentError(f"{name} has {value!r}; expected {expected} in {work}")
+        raise ArgumentError(f"{name} has {shown(value)}; expected {expected} in {work}")
     return number
+
+
+def _real_number(value: object) -> float:
+    """Return `value` as a float, NaN for what is not one real number."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        is_real = value.dtype.kind in "iu" or is_float(value.dtype)
+        return float(value) if is_real and value.ndim == 0 else math.nan
+    if isinstance(value, (bool, str, bytes, bytearray)):
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def check_integer(name: str, value: object, least: int, why: str) -> int:
@@ -114,11 +130,11 @@ def check_integer(name: str, value: object, least: int, why: str) -> int:
     """
     try:
         number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
-    except TypeError:
+    except (TypeError, ValueError):
         number = None
     if number is None or number < least:
         raise ArgumentError(
-            f"{name} has {value!r}; expected an integer >= {least}; {why}"
+            f"{name} has {shown(value)}; expected an integer >= {least}; {why}"
         )
     return number
 
@@ -148,7 +164,7 @@ def check_band(causal: object, window: object) -> tuple[int | None, int | None]:
         If `causal` is no bool, or `window` no integer, pair or None.
     """
     if not isinstance(causal, (bool, np.bool_)):
-        raise ArgumentError(f"causal has {causal!r}; expected True or False")
+        raise ArgumentError(f"causal has {shown(causal)}; expected True or False")
     left, right = _window_sides(window)
     return (left, 0) if causal else (left, right)
 
@@ -159,7 +175,8 @@ def _window_sides(window: object) -> tuple[int | None, int | None]:
     if isinstance(window, (tuple, list)):
         if len(window) != 2:
             raise ArgumentError(
-                f"window has {window!r}; expected (left, right), an integer or None"
+                f"window has {shown(window)}; expected (left, right), an integer "
+                "or None"
             )
         why = "a side counts the keys beyond the row's own key; None means no limit"
         sides = zip(("window left", "window right"), window, strict=True)
@@ -248,7 +265,7 @@ def check_sink(sink: object, n_heads: int, work: np.dtype) -> np.ndarray | None:
         )
     with np.errstate(all="ignore"):
         logits = np.ascontiguousarray(array.astype(work))
-    bad = np.isnan(logits) | (logits == np.inf)
+    bad = np.isnan(logits) | (np.isinf(logits) & (array != -np.inf))
     if bad.any():
         head = int(np.argmax(bad))
         raise ArgumentError(

@@ -1,6 +1,8 @@
 """The shape of the package: arrows, confinement, sizes, settings, chapters."""
 
 import ast
+import importlib
+import inspect
 import re
 from functools import cache
 from pathlib import Path
@@ -15,7 +17,7 @@ FILES = sorted(path for path in PACKAGE.rglob("*.py"))
 # A module imports from its own layer or from layers before it.
 LAYERS = (
     {"errors"},
-    {"validation"},
+    {"products", "validation"},
     {"problem", "batches", "layout", "output", "online_softmax", "traffic"},
     {"masks", "scores"},
     {"reference"},
@@ -273,6 +275,32 @@ def test_the_public_layer_is_documented_and_annotated(name):
             assert ast.get_docstring(node), node.name
             if not name.startswith("kernels"):
                 annotated(node)
+
+
+# Here a decorator or a base class may have the words for a function.
+BOOKISH = [p for p in FILES if part(p) in ("contract", "mutants", "exercises")]
+
+
+@pytest.mark.parametrize("path", BOOKISH, ids=name_of)
+def test_checks_mutants_and_exercises_are_documented(path):
+    module = importlib.import_module(
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+    )
+    assert not undocumented(vars(module), module.__name__)
+
+
+def undocumented(members, home):
+    """Names of public functions and classes of a module without a word on them."""
+    found = []
+    for name, member in members.items():
+        own = getattr(member, "__module__", None) == home and not name.startswith("_")
+        if own and (inspect.isfunction(member) or inspect.isclass(member)):
+            found += [] if inspect.getdoc(member) else [name]
+            if inspect.isclass(member):
+                owned = {n: getattr(member, n) for n in vars(member)}
+                silent = {n for n in owned if inspect.getdoc(owned[n]) is None}
+                found += [n for n in undocumented(owned, home) if n in silent]
+    return found
 
 
 def annotated(function):

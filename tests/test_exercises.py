@@ -4,15 +4,18 @@ import re
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
 
 from flashlib.exercises.catalogue import catalogue
 from flashlib.exercises.exercise import Exercise
+from flashlib.exercises.guard import own_copy
 
 ROOT = Path(__file__).resolve().parent.parent
 EXERCISES = catalogue()
 CHAPTERS = sorted({number.split(".")[0] for number in EXERCISES}, key=int)
 WRONG = [(number, name) for number, x in EXERCISES.items() for name in x.wrong]
+RIGHT = [(number, name) for number, x in EXERCISES.items() for name in x.right]
 
 
 def page_of(chapter):
@@ -35,13 +38,83 @@ def test_solution_passes(number):
     assert len(report.lines) == len(exercise.steps) + 2
 
 
+def nothing(*args, **options): ...
+
+
+def not_there(*args, **options):
+    raise NotImplementedError
+
+
+VALUE_STUBS = (..., None, [..., ...], [1, ...], (1, (2, ...)), np.array([..., 1]))
+CODE_STUBS = (..., nothing, not_there, lambda *args: ..., lambda *args: (1, ...))
+
+
+@pytest.mark.parametrize(("number", "name"), RIGHT)
+def test_unusual_right_answer_passes(number, name):
+    report = EXERCISES[number].check(EXERCISES[number].right[name])
+    assert report.passed is True, report
+
+
 @pytest.mark.parametrize("number", EXERCISES)
 def test_stub_is_told_calmly(number):
     exercise = EXERCISES[number]
-    stub = ... if exercise.value else (lambda *args, **options: ...)
-    report = exercise.check(stub)
-    assert report.passed is None, report
-    assert "not filled in yet" in report.lines[-1]
+    for stub in VALUE_STUBS if exercise.value else CODE_STUBS:
+        report = exercise.check(stub)
+        assert report.passed is None, report
+        assert "not filled in yet" in report.lines[-1]
+
+
+@pytest.mark.parametrize("number", EXERCISES)
+def test_answer_of_another_kind_is_refused_in_our_words(number):
+    exercise = EXERCISES[number]
+    others = (7, "a", nothing) if exercise.value else (7, "a", [1, 2])
+    for other in others:
+        report = exercise.check(other)
+        assert report.passed is False, report
+        assert "your code raised" not in repr(report)
+
+
+@pytest.mark.parametrize("number", [n for n, x in EXERCISES.items() if x.value])
+def test_numbers_may_come_as_an_array(number):
+    report = EXERCISES[number].check(np.array(EXERCISES[number].right_answer()))
+    assert report.passed is True, report
+
+
+def spoiling(answer):
+    """Answer rightly, and write over every array that came in."""
+
+    def spoil(*args):
+        result = answer(*args)
+        for argument in args:
+            if isinstance(argument, np.ndarray):
+                argument[...] = -7
+        return result
+
+    return spoil
+
+
+@pytest.mark.parametrize("number", [n for n, x in EXERCISES.items() if not x.value])
+def test_answer_that_writes_over_its_arguments_spoils_no_check(number):
+    exercise = EXERCISES[number]
+    for _ in range(2):
+        report = exercise.check(spoiling(exercise.right_answer()))
+        assert report.passed is True, report
+
+
+def test_copies_reach_into_containers_and_spare_other_objects():
+    array, machine = np.arange(3.0), object()
+    handed = own_copy(([array, {"a": array}], (array,), {1}, machine))
+    assert handed[3] is machine
+    handed[0][0][:] = handed[0][1]["a"][:] = handed[1][0][:] = 9
+    assert array.tolist() == [0, 1, 2]
+
+
+def test_function_without_return_is_not_taken_for_a_stub():
+    def forgets(a, b):
+        a[0] + b[0]
+
+    report = EXERCISES["4.2"].check(forgets)
+    assert report.passed is False and "returned None" in repr(report)
 
 
 @pytest.mark.parametrize(("number", "name"), WRONG)

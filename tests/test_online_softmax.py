@@ -153,6 +153,17 @@ def test_two_rows_without_weight_stay_nan_and_without_keys_stay_zero():
     assert (merge_states(weightless, weightless).lse == -INF).all()
 
 
+def test_what_an_empty_side_holds_is_not_read():
+    for a in (0.0, np.inf, -np.inf, 1e30, np.float32(3e38)):
+        for b in (np.inf, -np.inf, 5.0):
+            sides = [
+                AttentionOutput(np.full((1, 2), x, np.float32), np.float32([-np.inf]))
+                for x in (a, b)
+            ]
+            merged = merge_states(*sides)
+            assert (merged.out == 0).all() and (merged.lse == -np.inf).all()
+
+
 def test_nan_shows_in_a_merge():
     assert np.isnan(merge_states(pair(NAN, 0.0), pair(1, 0.0)).out).all()
     assert np.isnan(merge_states(pair(NAN, -1e5), pair(1, 0.0)).out).all()

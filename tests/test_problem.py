@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from flashlib.errors import ArgumentError
 from flashlib.problem import attention_problem
 from flashlib.testing import make_qkv
 
@@ -108,10 +109,13 @@ def test_a_finite_bias_stays_finite_in_float32():
 
 
 def test_sink_in_the_work_type():
-    it = problem(sink=[0.5, -np.inf, 0.0, -1e39])
+    it = problem(sink=[0.5, -np.inf, 0.0, -1e38])
     assert it.sink.dtype == np.float32
-    np.testing.assert_array_equal(it.sink, [0.5, -np.inf, 0, -np.inf])
+    np.testing.assert_array_equal(it.sink, np.float32([0.5, -np.inf, 0, -1e38]))
     assert it.sink_logit(0) == np.float32(0.5)
+    # In float32 it would be -inf, and -inf means that there is no sink.
+    with pytest.raises(ArgumentError, match="sink has -1e\\+39 for head 3"):
+        problem(sink=[0.5, -np.inf, 0.0, -1e39])
 
 
 def test_over_keys_moves_the_positions():

@@ -173,3 +173,35 @@ def test_h32_read_only_install_without_a_home(read_only_install):
         NUMBA_CACHE_DIR="",
         LOCALAPPDATA=nowhere,
     )
+
+
+BLAS_THREADS = """
+import hashlib, numpy as np, flashlib
+random = np.random.default_rng(0)
+q, k, v = (random.standard_normal((300, n, 96), np.float32) for n in (2, 1, 1))
+wide = (random.standard_normal((200, 1, 300), np.float32) for _ in range(3))
+calls = [(q, k, v), (q[:1], k, v), (q[:40], k, v), tuple(wide)]
+calls += [tuple(x.astype(np.float64) for x in call) for call in calls]
+results = [flashlib.materialized_attention(*call) for call in calls]
+for name in flashlib.available_backends():
+    results += [flashlib.flash_attention(*call, backend=name) for call in calls]
+    for splits in (None, 1, 5):
+        results += [
+            flashlib.flash_attention_decode(
+                q[None, :n], k[None], v[None], cache_seqlens=[300], num_splits=splits,
+                backend=name,
+            )
+            for n in (1, 2)
+        ]
+for result in results:
+    print(hashlib.sha256(result.out.tobytes() + result.lse.tobytes()).hexdigest())
+"""
+
+
+def test_the_number_of_blas_threads_changes_no_bit():
+    one, two = (
+        run(BLAS_THREADS, OPENBLAS_NUM_THREADS=n, OMP_NUM_THREADS=n, MKL_NUM_THREADS=n)
+        for n in ("1", "2")
+    )
+    assert one.count("\n") > 30
+    assert one == two

@@ -9,7 +9,7 @@ import importlib.util
 from typing import NamedTuple
 
 from flashlib.backends.base import ALGORITHMS, Backend, Choice
-from flashlib.errors import ArgumentError
+from flashlib.errors import ArgumentError, shown
 
 __all__ = ["ALGORITHMS", "Backend", "Choice", "available_backends", "get_backend"]
 
@@ -56,17 +56,18 @@ def get_backend(backend: str | Backend = "auto") -> Backend:
     """
     if isinstance(backend, Backend):
         return backend
-    if backend == "auto":
+    known_name = isinstance(backend, str) and backend in ("auto", *_ENTRIES)
+    if known_name and backend == "auto":
         return _best()
-    if not isinstance(backend, str) or backend not in _ENTRIES:
+    if not known_name:
         known = ", ".join(("auto", *_ENTRIES))
-        raise ArgumentError(f"backend has {backend!r}; expected one of {known}")
+        raise ArgumentError(f"backend has {shown(backend)}; expected one of {known}")
     try:
         return _load(backend)
     except ImportError:
         needs = _ENTRIES[backend].needs
         raise ArgumentError(
-            f"backend has {backend!r}; expected one of "
+            f"backend has {shown(backend)}; expected one of "
             f"{', '.join(('auto', *available_backends()))}; this one needs {needs}; "
             f"install {needs}"
         ) from None

@@ -16,14 +16,14 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib.backends.splits import attend_in_parts
-from flashlib.errors import ArgumentError, Refused
+from flashlib.errors import ArgumentError, Refused, shown
 from flashlib.masks import attended, key_tiles
 from flashlib.online_softmax import OnlineSoftmax
 from flashlib.output import AttentionOutput
 from flashlib.problem import Problem
 from flashlib.reference import materialize
 from flashlib.scores import block_scores, head_copy
-from flashlib.validation import DEFAULT_TILE
+from flashlib.validation import CHAIN, DEFAULT_TILE
 
 __all__ = ["ALGORITHMS", "Backend", "Choice"]
 
@@ -64,16 +64,17 @@ class Backend:
             If the backend does not run the explicit algorithm; never a silent
             fallback.
         """
-        if algorithm not in ALGORITHMS:
+        if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
             raise ArgumentError(
-                f"algorithm has {algorithm!r}; expected one of {', '.join(ALGORITHMS)}"
+                f"algorithm has {shown(algorithm)}; expected one of "
+                f"{', '.join(ALGORITHMS)}"
             )
         if algorithm == "auto":
             return self.preferred(problem)
         reason = self.refusal(problem, algorithm)
         if reason is not None:
             raise Refused(
-                f"algorithm has {algorithm!r}; expected one that the "
+                f"algorithm has {shown(algorithm)}; expected one that the "
                 f"{self.name} backend runs; {reason}"
             )
         return Choice(algorithm, "asked for")
@@ -88,10 +89,15 @@ class Backend:
         algorithm: str = "flash",
         tile: int = DEFAULT_TILE,
     ) -> AttentionOutput:
-        """Run attention of `seq_q` rows; `algorithm` is one that `choose` gave."""
+        """Run attention of `seq_q` rows; `algorithm` is one that `choose` gave.
+
+        A `tile` that would cut the keys into thousands of small tiles is made
+        longer: rounding errors of so many additions would show.
+        """
         if algorithm == "materialized":
             return materialize(problem, q, k, v)
-        return self.flash(problem, q, k, v, tile)
+        least = min(problem.seq_k // CHAIN, DEFAULT_TILE)
+        return self.flash(problem, q, k, v, max(tile, least))
 
     def decode(
         self,
@@ -148,7 +154,8 @@ class Backend:
         for b, length in enumerate(map(int, cache_seqlens)):
             pages = block_table[b, : -(-length // k_pages.shape[1])]
             k, v = (
-                x[pages].reshape(-1, *x.shape[2:])[:length] for x in (k_pages, v_pages)
+                x[pages].reshape(len(pages) * x.shape[1], *x.shape[2:])[:length]
+                for x in (k_pages, v_pages)
             )
             self._one_sequence(problem, q, k, v, b, num_splits, result)
         return result
@@ -253,17 +260,20 @@ def _flash_block(
     tile: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Walk the keys of one block of rows of one head."""
-    state = OnlineSoftmax.start(
-        problem.head_dim_v, problem.work, (len(rows),), problem.sink_logit(h)
-    )
+    form = problem.head_dim_v, problem.work, (len(rows),)
+    state = OnlineSoftmax.start(*form, problem.sink_logit(h))
+    before = OnlineSoftmax.identity(*form)
     attends = np.zeros(len(rows), bool)
-    for keys in key_tiles(problem, rows, tile):
+    for n, keys in enumerate(key_tiles(problem, rows, tile)):
+        if n and n % CHAIN == 0:
+            before, state = before.merge(state), OnlineSoftmax.identity(*form)
         some = slice(keys.start, keys.stop)
         with np.errstate(all="ignore"):
             s = block_scores(problem, h, q, k[some], rows, keys)
         visible = attended(problem, h, rows, keys)
         state = state.update(s, v[some], visible)
         attends |= True if visible is None else visible.any(axis=1)
+    state = before.merge(state)
     out = state.out
     # A row that attends keys, all of them with a score of -inf, is 0 / 0.
     out[attends & (state.l == 0)] = np.nan

@@ -152,7 +152,7 @@ def attend_segments(
         problem.work.type(problem.softcap or 0),
         *problem.reach,
         segments.astype(np.int64, copy=False),
-        -(-min(tile, max(longest, 1)) // rows) * rows,
+        -(-min(tile, DEFAULT_TILE, max(longest, 1)) // rows) * rows,
         max(1, min(MOST_BLOCKS, n_lanes // (lanes * JOBS_PER_WORKER * n_workers))),
         n_workers,
         out,

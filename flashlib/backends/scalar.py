@@ -4,8 +4,9 @@ import numpy as np
 
 from flashlib.backends.base import Backend, Choice
 from flashlib.kernels.scalar import flash_rows
-from flashlib.online_softmax import AttentionOutput
+from flashlib.output import AttentionOutput
 from flashlib.problem import Problem
+from flashlib.validation import DEFAULT_TILE
 
 __all__ = ["ScalarBackend"]
 
@@ -40,11 +41,19 @@ class ScalarBackend(Backend):
                 work.type(problem.scale),
                 work.type(problem.softcap or 0),
                 *problem.reach,
-                min(tile, max(problem.seq_k, 1)),
+                step(tile, problem),
                 out,
                 lse,
             )
         return AttentionOutput(out, lse)
+
+
+def step(tile: int, problem: Problem) -> int:
+    """Return how many keys a compiled loop takes at once: one chain of additions.
+
+    A longer tile is walked in pieces of the usual length.
+    """
+    return min(tile, DEFAULT_TILE, max(problem.seq_k, 1))
 
 
 def kernel_arrays(

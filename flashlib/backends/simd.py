@@ -3,7 +3,7 @@
 import numpy as np
 
 from flashlib.backends.base import Choice
-from flashlib.backends.scalar import ScalarBackend, kernel_arrays
+from flashlib.backends.scalar import ScalarBackend, kernel_arrays, step
 from flashlib.kernels.launch import launch_alone
 from flashlib.kernels.simd import build_simd
 from flashlib.output import AttentionOutput
@@ -44,5 +44,5 @@ def loop_arguments(
         problem.work.type(problem.scale),
         problem.work.type(problem.softcap or 0),
         *problem.reach,
-        min(tile, max(problem.seq_k, 1)),
+        step(tile, problem),
     )

@@ -13,7 +13,8 @@ from flashlib.masks import attended
 from flashlib.online_softmax import OnlineSoftmax
 from flashlib.output import AttentionOutput
 from flashlib.problem import Problem
-from flashlib.reference import block_scores, head_copy
+from flashlib.scores import block_scores, head_copy
+from flashlib.validation import STRETCH
 
 __all__ = ["attend_in_parts", "cut"]
 
@@ -46,7 +47,8 @@ def attend_in_parts(
     q, k, v : numpy.ndarray
         In the work type of the problem.
     num_splits : int
-        More parts than keys are as many as keys.
+        More parts than keys are as many as keys; a part longer than a stretch
+        is cut again.
     tile : int
         Keys per step within a part.
     """
@@ -65,7 +67,8 @@ def _one_head(
     rows, width = (problem.seq_q,), problem.head_dim_v
     state = OnlineSoftmax.start(width, problem.work, rows, problem.sink_logit(h))
     attends = np.zeros(rows, bool)
-    for part in cut(range(problem.seq_k), min(num_splits, max(problem.seq_k, 1))):
+    wanted = max(min(num_splits, problem.seq_k), -(-problem.seq_k // STRETCH), 1)
+    for part in cut(range(problem.seq_k), wanted):
         partial = OnlineSoftmax.identity(width, problem.work, rows)
         for first in range(part.start, part.stop, tile):
             keys = range(first, min(first + tile, part.stop))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib.backends.base import Backend, Choice
-from flashlib.errors import ArgumentError
+from flashlib.errors import ArgumentError, shown
 from flashlib.output import AttentionOutput
 from flashlib.problem import Problem
 from flashlib.validation import DEFAULT_TILE
@@ -58,7 +58,7 @@ class Tracing(Backend):
     def __init__(self, inner: Backend):
         if not isinstance(inner, Backend):
             raise ArgumentError(
-                f"inner has {inner!r}; expected a Backend instance; "
+                f"inner has {shown(inner)}; expected a Backend instance; "
                 "get_backend(name) returns one"
             )
         self.inner = inner

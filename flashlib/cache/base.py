@@ -7,7 +7,7 @@ tokens fit. What is refused leaves the cache as it was, byte for byte.
 
 import numpy as np
 
-from flashlib.errors import DTypeError, ShapeError
+from flashlib.errors import DTypeError, ShapeError, shown
 from flashlib.validation import as_array, check_integer, is_float
 
 __all__ = ["Cache"]
@@ -89,6 +89,6 @@ def _float_type(dtype: np.typing.DTypeLike) -> np.dtype:
         kind = None
     if kind is None or not is_float(kind):
         raise DTypeError(
-            f"dtype has {dtype!r}; expected float32, float64, float16 or bfloat16"
+            f"dtype has {shown(dtype)}; expected float32, float64, float16 or bfloat16"
         )
     return kind

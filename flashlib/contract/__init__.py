@@ -8,7 +8,7 @@
 {}
 """
 
-from .check import Check
-from .run import CHECKS, failures
+from flashlib.contract.check import Check
+from flashlib.contract.run import CHECKS, failures
 
 __all__ = ["CHECKS", "Check", "failures"]

@@ -6,11 +6,10 @@ from functools import cache
 
 import numpy as np
 
+from flashlib.contract.agree import draw
+from flashlib.contract.check import Topic
+from flashlib.contract.dense import dense
 from flashlib.testing import lse_allowed, out_allowed, published_qkv, unit
-
-from .agree import draw
-from .check import Topic
-from .dense import dense
 
 topic = Topic("accuracy")
 
@@ -53,6 +52,35 @@ def _published(index: int, seq: int):
     """Return one call of the published check, with the reference beside it."""
     call = published_qkv(seq, index)
     return call, dense(*call, dtype=np.float32, causal=True).out
+
+
+@cache
+def _long_case(spread: float):
+    """Draw a long row of positive values, which no sum of errors can hide in."""
+    n = 20_000 if spread else 4096
+    random = np.random.default_rng(28)
+    scores = np.full((n, 1, 1), -spread, np.float32)
+    scores[0] = 0
+    v = random.uniform(1, 2, (n, 1, 3)).astype(np.float32)
+    p = np.exp(scores[:, 0, 0].astype(np.float64))
+    out, lse = p @ v[:, 0].astype(np.float64) / p.sum(), np.log(p.sum())
+    narrow = p.astype(np.float32)
+    plain = np.abs((narrow / narrow.sum()) @ v[:, 0] - out).max()
+    return scores, v, out, lse, plain
+
+
+@topic.check("The same bound holds for long rows of positive values.")
+def error_when_long(attention):
+    q = np.ones((1, 1, 1), np.float32)
+    for spread in (0.0, 0.7):
+        scores, v, out, lse, plain = _long_case(spread)
+        got = attention(q, scores, v, scale=1.0)
+        bound = out_allowed(plain, 2.0**-23 * np.abs(v).max())
+        error = np.abs(got.out[0, 0] - out).max()
+        said = f"with {len(v)} keys"
+        assert error <= bound, f"out {said} is off by {error:.3g} of {bound:.3g}"
+        error, bound = abs(got.lse.item() - lse), lse_allowed(lse, 0.0)
+        assert error <= bound, f"lse {said} is off by {error:.3g} of {bound:.3g}"
 
 
 @topic.check("The published check: lengths 1, 17, 100, causal, outputs within 1e-4.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .dense import dense
+from flashlib.contract.dense import dense
 
 JUNK = (np.nan, np.inf, -np.inf, 1e30)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .agree import agree, col, draw, ones, right, zeros
-from .check import Topic
+from flashlib.contract.agree import agree, col, draw, ones, right, zeros
+from flashlib.contract.check import Topic
 
 topic = Topic("causal")
 
@@ -36,3 +36,10 @@ def causal_across_tiles(attention):
 @topic.check("Without causal every row sees every key.")
 def not_causal(attention):
     right(attention, *draw(4, 9, seed=9))
+
+
+@topic.check("Rows beyond 256 end at their own key.")
+def causal_many_rows(attention):
+    q, k, v = zeros(300), zeros(300), col(*range(300))
+    n = np.arange(300)
+    agree(attention(q, k, v, causal=True), n / 2, np.log(n + 1))

@@ -46,9 +46,10 @@ class Topic:
     checks: list[Check] = field(default_factory=list)
 
     def check(self, rule: str) -> Callable[[Callable], Callable]:
-        """Return a decorator that registers a function as a check."""
+        """Return a decorator that registers a function; the rule documents it."""
 
         def register(run: Callable[[Callable], None]) -> Callable:
+            run.__doc__ = rule
             self.checks.append(Check(run.__name__, self.name, rule, run))
             return run
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .agree import agree, col, draw, ones, zeros
-from .check import Topic
+from flashlib.contract.agree import agree, col, draw, ones, zeros
+from flashlib.contract.check import Topic
 
 topic = Topic("dead rows")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .agree import agree, draw, right, same_bits
-from .check import Topic
+from flashlib.contract.agree import agree, draw, right, same_bits
+from flashlib.contract.check import Topic
 
 topic = Topic("heads")
 

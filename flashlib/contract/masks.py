@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from .agree import agree, col, draw, ones, right, zeros
-from .check import Topic
+from flashlib.contract.agree import agree, col, draw, ones, right, zeros
+from flashlib.contract.check import Topic
 
 topic = Topic("masks")
 
@@ -50,6 +50,8 @@ def low_score_causal(attention):
 def finite_bias_attends(attention):
     bias = np.float32([[-1e38, -1e38]])
     agree(attention(zeros(1), ones(2), col(7, 9), bias=bias), 8)
+    lowest = np.full((1, 2), np.finfo(np.float32).min)
+    agree(attention(zeros(1), zeros(2), col(7, 9), bias=lowest), 8)
 
 
 @topic.check("A bias is added to the score of its own row, key and head.")

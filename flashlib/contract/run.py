@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from types import MappingProxyType
 
-from . import (
+from flashlib.contract import (
     accuracy,
     causal,
     dead_rows,

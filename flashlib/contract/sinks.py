@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from .agree import agree, col, draw, ones, right, zeros
-from .check import Topic
+from flashlib.contract.agree import agree, col, draw, ones, right, zeros
+from flashlib.contract.check import Topic
 
 topic = Topic("sinks")
 

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from .agree import agree, col, draw, ones, right, zeros
-from .check import Topic
+from flashlib.contract.agree import agree, col, draw, ones, right, zeros
+from flashlib.contract.check import Topic
 
 topic = Topic("softmax")
 
@@ -105,3 +105,36 @@ def softcap_after_scale(attention):
 def bias_after_softcap(attention):
     q, k, v = draw(2, 5, seed=3, gain=5)
     right(attention, q, k, v, softcap=1.5, bias=np.float32([[4, -3, 0, 2, -6]]))
+
+
+@topic.check("A softcap below one caps as well.")
+def small_softcap(attention):
+    got = attention(col(1), col(4, 0), col(1, 0), scale=1.0, softcap=0.5)
+    first = math.exp(0.5 * math.tanh(8))
+    agree(got, first / (first + 1), math.log(first + 1))
+
+
+@topic.check("The smallest and the largest softcap and scale give numbers.")
+def extreme_softcap(attention):
+    for softcap in (1e-40, 1e-38, 1e38):
+        for scale in (1e-40, 1.0):
+            got = attention(
+                col(1), col(0, 1e-3, 1), col(1, 2, 3), scale=scale, softcap=softcap
+            )
+            capped = [softcap * math.tanh(scale * s / softcap) for s in (0, 1e-3, 1)]
+            weights = [math.exp(s) for s in capped]
+            mean = (weights[0] + 2 * weights[1] + 3 * weights[2]) / sum(weights)
+            said = f"at a softcap of {softcap:g} and a scale of {scale:g}"
+            agree(got, mean, math.log(sum(weights)), said)
+
+
+@topic.check("Large values come back, and infinite ones too.")
+def large_values(attention):
+    for value in (1e30, -1e30, np.inf, -np.inf):
+        agree(attention(zeros(1), ones(2), col(value, value)), value)
+
+
+@topic.check("A row whose scores are all -inf attends them: 0 / 0.")
+def weightless_row(attention):
+    got = attention(ones(2), col(-np.inf, -np.inf), col(3, 4), scale=1.0)
+    agree(got, [np.nan, np.nan])

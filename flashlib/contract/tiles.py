@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .agree import agree, col, draw, ones, right, zeros
-from .check import Topic
+from flashlib.contract.agree import agree, col, draw, ones, right, zeros
+from flashlib.contract.check import Topic
 
 topic = Topic("tiles")
 
@@ -49,3 +49,12 @@ def hidden_last_tile(attention):
 def long_row(attention):
     n = 4100
     agree(attention(zeros(1), ones(n), col(*range(n))), (n - 1) / 2, np.log(n))
+
+
+@topic.check("Columns beyond 128 are scored and rescaled like the others.")
+def wide_heads(attention):
+    random = np.random.default_rng(27)
+    q, k = (random.standard_normal((n, 1, 200), np.float32) for n in (1, 130))
+    v = random.standard_normal((130, 1, 150), np.float32)
+    k += np.arange(130, dtype=np.float32)[:, None, None] / 500 * np.sign(q[0])
+    right(attention, q, k, v)

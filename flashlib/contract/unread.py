@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .agree import agree, col, draw, ones, unread, zeros
-from .check import Topic
+from flashlib.contract.agree import agree, col, draw, ones, unread, zeros
+from flashlib.contract.check import Topic
 
 topic = Topic("unread")
 
@@ -64,3 +64,9 @@ def clean_after_nan(attention):
     q[0] = np.nan
     got = attention(q, np.ones((2, 1, 1), np.float32), col(2, 4))
     agree(got, [np.nan, np.nan, 3, 3])
+
+
+@topic.check("A NaN in a value shows also under a weight that is zero.")
+def nan_under_zero_weight(attention):
+    got = attention(col(1), col(0, -200), col(1, np.nan), scale=1.0)
+    agree(got, np.nan, 0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .agree import agree, col, draw, ones, right, zeros
-from .check import Topic
+from flashlib.contract.agree import agree, col, draw, ones, right, zeros
+from flashlib.contract.check import Topic
 
 topic = Topic("windows")
 FIVE = (ones(5), col(0, 1, 2, 3, 4))

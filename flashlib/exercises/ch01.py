@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .exercise import Exercise, Step, UnfilledError, expect, expect_close
+from .answers import ch01 as answers
+from .exercise import Exercise, Step, expect, expect_close, expect_numbers
 
 QUERY = np.array([1.0, 1.0])
 KEYS = np.array(
@@ -28,15 +29,17 @@ def weights_of(scores: np.ndarray) -> np.ndarray:
 
 
 def _six_numbers(answer: object) -> None:
-    count = len(answer) if isinstance(answer, (list, tuple)) else np.size(answer)
-    expect(count == 6, f"the answer has {count} entries; expected one weight per key")
-    if any(entry is ... for entry in answer):
-        raise UnfilledError
+    expect_numbers(answer, (6,), "a weight per key")
 
 
 def _add_up(answer: object) -> None:
     total = float(np.sum(answer))
     expect(abs(total - 1) < 0.03, f"they add up to {total:.4g}; expected 1")
+
+
+def _not_negative(answer: object) -> None:
+    low = [x for x in answer if x < 0]
+    expect(not low, f"{low} is below 0; a power of e is not, nor is a share of a sum")
 
 
 def _key_four(answer: object) -> None:
@@ -59,6 +62,7 @@ def _all_six(answer: object) -> None:
 
 
 def six_weights_solution() -> list[float]:
+    """Divide every power of e by the sum of all six."""
     terms = [2.718, 20.09, 7.389, 148.4, 54.60, 1.0]  # e to the 1, 3, 2, 5, 4, 0
     return [round(term / sum(terms), 3) for term in terms]
 
@@ -70,6 +74,7 @@ six_weights = Exercise(
     (
         Step("six numbers", _six_numbers),
         Step("the weights add up to 1", _add_up),
+        Step("no weight is negative", _not_negative),
         Step("one more unit of score multiplies a weight by e", _key_four),
         Step("each weight, to two decimals", _all_six),
     ),
@@ -81,8 +86,10 @@ six_weights = Exercise(
         "sorted": sorted(weights_of(SCORES).tolist()),
         "keys 0 and 5 swapped": list(weights_of(SCORES)[[5, 1, 2, 3, 4, 0]]),
         "one weight missing": [0.09, 0.03, 0.63, 0.23, 0.02],
+        **answers.SIX_WEIGHTS_WRONG,
     },
     value=True,
+    right=answers.SIX_WEIGHTS_RIGHT,
 )
 
 # --- 1.2 ------------------------------------------------------------------------
@@ -115,7 +122,8 @@ def _shifted(attend: Callable) -> None:
     expect_close(moved, stays, "after adding (3, -2) to every key the output")
 
 
-def attend_solution(q, k, v):
+def attend_solution(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Weigh the values by the exponentials of the scaled scores."""
     scores = k @ q / np.sqrt(q.size)
     terms = np.exp(scores)
     return terms @ v / terms.sum()
@@ -144,7 +152,9 @@ write_attend = Exercise(
         "magnitude of the scores": lambda q, k, v: (
             weights_of(np.abs(k @ q) / q.size**0.5) @ v
         ),
+        **answers.ATTEND_WRONG,
     },
+    right=answers.ATTEND_RIGHT,
 )
 
 # --- 1.3 ------------------------------------------------------------------------
@@ -189,9 +199,11 @@ def _random(score_for: Callable) -> None:
         _reaches(score_for, others, round(float(rng.uniform(0.01, 0.99)), 2))
 
 
-def score_for_weight(others, weight):
-    # weight = e^s / (e^s + rest), solved for s: all the rivals count as one,
-    # with the score log(rest), and the wanted odds are added to it.
+def score_for_weight(others: np.ndarray, weight: float) -> float:
+    """Solve weight = e^s / (e^s + rest) for s.
+
+    All rivals count as one with the score log(rest); the wanted odds are added to it.
+    """
     rest = np.log(np.exp(others).sum())
     return rest + np.log(weight / (1 - weight))
 

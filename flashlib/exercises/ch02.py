@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from flashlib.traffic import TEXT_PASSES, Geometry, crossings, tensor_bytes
 
-from .exercise import Exercise, Step, UnfilledError, expect
+from .exercise import Exercise, Step, expect, expect_numbers
 
 # --- 2.1 ------------------------------------------------------------------------
 
@@ -15,10 +17,7 @@ TOKENS, HEADS, LAYERS = 1000, 32, 40
 
 
 def _three_numbers(answer: object) -> None:
-    count = len(answer) if isinstance(answer, (list, tuple)) else 0
-    expect(count == 3, f"answer is {answer!r}; expected a list of three numbers")
-    if any(entry is ... for entry in answer):
-        raise UnfilledError
+    expect_numbers(answer, (3,), "bytes of one, of all, and bytes that move")
 
 
 def _number_step(claim: str, place: int, right: float, why: str) -> Step:
@@ -32,6 +31,7 @@ def _number_step(claim: str, place: int, right: float, why: str) -> Step:
 
 
 def three_counts_solution() -> list[int]:
+    """Count one matrix, one per head and layer, and each crossing of all of them."""
     one = 4 * 1000**2  # bytes of one matrix
     total = one * 32 * 40  # one matrix per head and layer
     return [one, total, 6 * total]  # 1 + 2 + 2 + 1 crossings
@@ -66,8 +66,13 @@ three_counts = Exercise(
         "footprint for traffic": [4 * 10**6, 5.12e9, 5.12e9],
         "eleven crossings": [4 * 10**6, 5.12e9, 56.32e9],
         "two numbers": [4 * 10**6, 5.12e9],
+        "in words": ["4 MB", "5.12 GB", "30.72 GB"],
     },
     value=True,
+    right={
+        "an array": np.array([4e6, 5.12e9, 30.72e9]),
+        "a tuple": (4 * 10**6, 5_120_000_000, 30_720_000_000),
+    },
 )
 
 # --- 2.2 ------------------------------------------------------------------------
@@ -97,8 +102,8 @@ def _leaves_step(claim: str, *cases: tuple[int, int]) -> Step:
     return Step(claim, test)
 
 
-def first_outside_solution(cache_bytes, itemsize):
-    # The largest n that fits is the whole root of the count of numbers that fit.
+def first_outside_solution(cache_bytes: int, itemsize: int) -> int:
+    """Add one to the whole root of the count of numbers that fit."""
     return math.isqrt(cache_bytes // itemsize) + 1
 
 
@@ -162,8 +167,8 @@ def _overtakes_step(claim: str, *cases: tuple[int, int]) -> Step:
     return Step(claim, test)
 
 
-def crossover_solution(head_dim, group):
-    # group n^2 > (2 group + 2) n d: q and out per query head, k and v once.
+def crossover_solution(head_dim: int, group: int) -> int:
+    """Solve group n^2 > (2 group + 2) n d: q and out per query head, k and v once."""
     return head_dim * (2 * group + 2) // group + 1
 
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .exercise import Exercise, Step, UnfilledError, expect
+from .exercise import Exercise, Step, expect, expect_numbers
 from .references import exact_softmax, moved_softmax, shifted_softmax, weight_error
 
 ROW = (1.0, 3.0, 2.0, 5.0, 4.0, 0.0)
@@ -22,10 +22,9 @@ def _shown(values: np.ndarray) -> str:
 
 
 def _three_numbers(answer: object) -> None:
-    count = len(answer) if isinstance(answer, (list, tuple)) else 0
-    expect(count == 3, f"answer is {answer!r}; expected a list of three whole numbers")
-    if any(entry is ... for entry in answer):
-        raise UnfilledError
+    expect_numbers(answer, (3,), "two counts and an offset")
+    broken = [x for x in answer if x != round(x)]
+    expect(not broken, f"{broken} is not whole; expected whole numbers")
 
 
 def _survivors_step(place: int, offset: int) -> Step:
@@ -56,7 +55,7 @@ def _first_nan(answer: list) -> None:
 
 
 def read_the_cliff_solution() -> list[int]:
-    # exp(-103) is the last one above 0: count the scores s with s - r >= -103.
+    """Count the scores s with s - r >= -103: exp(-103) is the last one above 0."""
     return [4, 1, 104]
 
 
@@ -77,8 +76,11 @@ read_the_cliff = Exercise(
         "cliff at the smallest normal number": [4, 1, 88],
         "one past the cliff": [4, 1, 105],
         "one number": 104,
+        "between two offsets": [4, 1, 104.9],
+        "a yes for a count": [4, True, 104],
     },
     value=True,
+    right={"an array": np.array([4.0, 1.0, 104.0])},
 )
 
 # --- 3.2 ------------------------------------------------------------------------
@@ -142,8 +144,8 @@ def _random_rows(policy: object) -> None:
         _holds(policy, *map(np.float32, halves))
 
 
-def references_solution(first, second):
-    # The largest score so far, once for the first half and once for both.
+def references_solution(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+    """Take the largest score so far, once for the first half and once for both."""
     r1 = first.max()
     return r1, max(r1, second.max())
 
@@ -220,7 +222,8 @@ def _impossible_step(claim: str, low: float, high: float, n: int) -> Step:
     return Step(claim, test)
 
 
-def constant_solution(low, high, n):
+def constant_solution(low: float, high: float, n: int) -> float:
+    """Keep the sum of n terms finite and the smallest of them normal."""
     # n equal scores at the top of the range must not overflow the sum ...
     lowest = high + math.log(n) - 88.72
     # ... and one score at the bottom of it must stay a normal number.
@@ -236,8 +239,11 @@ constant_reference = Exercise(
         _constant_step("a range around zero", -11.4, 11.4, 511),
         _constant_step("a range far from zero", 500.0, 560.0, 511),
         _constant_step("a range 150 wide", 0.0, 150.0, 511),
+        _constant_step("175 wide for rows of two keys", -60.0, 115.0, 2),
+        _constant_step("169.5 wide for rows of 511", -60.0, 109.5, 511),
         _impossible_step("a range 200 wide has no r", -100.0, 100.0, 511),
         _impossible_step("nor one 172 wide with 10,000 keys", 20.0, 192.0, 10_000),
+        _impossible_step("nor one 175 wide with 511", -60.0, 115.0, 511),
     ),
     constant_solution,
     {
@@ -249,6 +255,18 @@ constant_reference = Exercise(
         "forgets that n terms add up": lambda low, high, n: (
             (low + high) / 2 if high - low <= 176 else math.nan
         ),
+        "one width for every n": lambda low, high, n: (
+            (low + high) / 2 if high - low <= 169.7 else math.nan
+        ),
+        "the middle, moved by nothing": lambda low, high, n: (
+            (low + high) / 2 if high - low + math.log(n) <= 176.05 else math.nan
+        ),
+    },
+    right={
+        "the upper end": lambda low, high, n: (
+            low + 87.3 if high - low + math.log(n) <= 176 else math.nan
+        ),
+        "a float32": lambda low, high, n: np.float32(constant_solution(low, high, n)),
     },
 )
 

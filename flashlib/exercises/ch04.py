@@ -7,8 +7,9 @@ from itertools import permutations
 
 import numpy as np
 
+from .answers import ch04 as answers
 from .ch01 import SCORES, VALUES
-from .exercise import Exercise, Step, expect, expect_close
+from .exercise import Exercise, Step, expect, expect_close, expect_numbers
 
 State = tuple[float, float, np.ndarray]
 
@@ -26,8 +27,7 @@ def state_of(scores: np.ndarray, values: np.ndarray) -> State:
 
 
 def _test_length(answer: object) -> None:
-    size = np.shape(answer)
-    expect(size == (6,), f"the answer has shape {size}; expected one exponent per key")
+    expect_numbers(answer, (6,), "an exponent per key")
 
 
 def _test_first_key(answer: object) -> None:
@@ -72,6 +72,7 @@ read_off = Exercise(
         "only_the_rises": [-np.inf, -2, -2],
     },
     value=True,
+    right={"an_array": np.array([-np.inf, -2, 0, -2, 0, 0])},
 )
 
 # ---- 4.2 -----------------------------------------------------------------------------
@@ -79,8 +80,8 @@ read_off = Exercise(
 
 def _same(got: object, want: State, what: str) -> None:
     expect(
-        isinstance(got, tuple) and len(got) == 3,
-        f"{what} is {got!r}; expected a tuple (m, l, acc)",
+        isinstance(got, (tuple, list)) and len(got) == 3,
+        f"{what} is {got!r}; expected the 3 parts (m, l, acc)",
     )
     for part, name in enumerate(("m", "l", "acc")):
         expect_close(got[part], want[part], f"{name} of {what}", atol=1e-9, rtol=1e-9)
@@ -109,10 +110,16 @@ def _test_order(merge: Callable) -> None:
 
 def _test_inputs_kept(merge: Callable) -> None:
     a, b = state_of(SCORES[:2], VALUES[:2]), state_of(SCORES[2:], VALUES[2:])
-    before = a[2].copy(), b[2].copy()
     merge(a, b)
-    for state, kept, name in ((a, before[0], "a"), (b, before[1], "b")):
-        expect_close(state[2], kept, f"acc of {name} after the call")
+    for left, kept, name in zip(merge.handed, (a, b), "ab", strict=True):
+        expect_close(left[2], kept[2], f"acc of {name} after the call")
+
+
+def _test_equal_maxima(merge: Callable) -> None:
+    a, b = SCORES[[3, 1]], SCORES[[0, 3, 4]]
+    got = merge(state_of(a, VALUES[[3, 1]]), state_of(b, VALUES[[0, 2, 4]]))
+    whole = state_of(np.append(a, b), VALUES[[3, 1, 0, 2, 4]])
+    _same(got, whole, "two parts that both have the max 5")
 
 
 def _test_no_overflow(merge: Callable) -> None:
@@ -196,6 +203,7 @@ merge = Exercise(
         Step("the right part has the larger max", _test_right_larger),
         Step("the left part has the larger max", _test_left_larger),
         Step("the two parts may come in either order", _test_order),
+        Step("two parts with the same max both count", _test_equal_maxima),
         Step("the inputs are left alone", _test_inputs_kept),
         Step("scores near 1000 do not overflow", _test_no_overflow),
         Step("the empty state changes nothing", _test_identity),
@@ -210,7 +218,9 @@ merge = Exercise(
         "second_is_newest": _second_is_newest,
         "absolute_sums": _absolute_sums,
         "in_place": _in_place,
+        **answers.MERGE_WRONG,
     },
+    right=answers.MERGE_RIGHT,
 )
 
 # ---- 4.3 -----------------------------------------------------------------------------
@@ -227,37 +237,32 @@ def _test_one_key(answer: Callable) -> None:
 
 
 def _test_all_orders(answer: Callable) -> None:
-    for n in (2, 3, 6):
+    for n in range(2, 8):
         expect_close(answer(n), _mean_rises(n), f"the mean over all orders of {n} keys")
 
 
 def _test_long_row(answer: Callable) -> None:
     rng = np.random.default_rng(4)
-    scores = rng.random((4000, 511))
-    rises = 1 + (np.diff(np.maximum.accumulate(scores, axis=1), axis=1) > 0).sum(axis=1)
-    spread = 4 * rises.std() / np.sqrt(len(rises))
-    expect_close(answer(511), rises.mean(), "the mean for 511 keys", spread, 0.0)
+    for n in (511, 40):
+        highest = np.maximum.accumulate(rng.random((4000, n)), axis=1)
+        rises = 1 + (np.diff(highest, axis=1) > 0).sum(axis=1)
+        spread = 4 * rises.std() / np.sqrt(len(rises))
+        expect_close(answer(n), rises.mean(), f"the mean for {n} keys", spread, 0.0)
+
+
+def _test_one_more_key(answer: Callable) -> None:
+    for n in (8, 20, 100, 511, 1000):
+        more = float(answer(n) - answer(n - 1))
+        expect_close(
+            n * more,
+            1.0,
+            f"key {n} adds {more:.6g} to the mean, {n} times what it adds",
+        )
 
 
 def mean_rises(n: int) -> float:
     """Add up 1/j: key j raises the max when it is the largest of the first j."""
     return sum(1 / j for j in range(1, n + 1))
-
-
-def _log_base_e(n: int) -> float:
-    return 1 + np.log(n)
-
-
-def _half_the_keys(n: int) -> float:
-    return (n + 1) / 2
-
-
-def _log_base_2(n: int) -> float:
-    return 1 + np.log2(n) / 2
-
-
-def _without_first(n: int) -> float:
-    return sum(1 / j for j in range(2, n + 1))
 
 
 rises = Exercise(
@@ -266,16 +271,13 @@ rises = Exercise(
     stars=3,
     steps=(
         Step("one key is always a new max", _test_one_key),
-        Step("2, 3 and 6 keys, over all their orders", _test_all_orders),
+        Step("2 to 7 keys, over all their orders", _test_all_orders),
         Step("511 keys, over four thousand random rows", _test_long_row),
+        Step("each key adds what it should", _test_one_more_key),
     ),
     solution=mean_rises,
-    wrong={
-        "half_the_keys": _half_the_keys,
-        "log_base_e": _log_base_e,
-        "log_base_2": _log_base_2,
-        "without_first": _without_first,
-    },
+    wrong=answers.RISES_WRONG,
+    right=answers.RISES_RIGHT,
 )
 
 EXERCISES = (read_off, merge, rises)

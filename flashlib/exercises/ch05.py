@@ -8,8 +8,16 @@ import numpy as np
 
 from flashlib.traffic import ENGINE_PASSES, TEXT_PASSES, crossings
 
+from .answers import ch05 as answers
 from .ch01 import SCORES, VALUES
-from .exercise import Exercise, Step, expect, expect_close
+from .exercise import (
+    Exercise,
+    Step,
+    WrongStepError,
+    expect,
+    expect_close,
+    expect_numbers,
+)
 from .strip import Strip
 from .wrong_loops import WRONG_LOOPS
 
@@ -17,8 +25,7 @@ from .wrong_loops import WRONG_LOOPS
 
 
 def _test_three(answer: object) -> None:
-    size = np.shape(answer)
-    expect(size == (3,), f"the answer has shape {size}; expected three numbers")
+    expect_numbers(answer, (3,), "bytes, bytes and a column")
 
 
 def _test_scores(answer: object) -> None:
@@ -65,22 +72,32 @@ read_off = Exercise(
         "buffers_only": (256, 512),
     },
     value=True,
+    right={"an_array": np.array([256, 512, 640])},
 )
 
 # ---- 5.2 -----------------------------------------------------------------------------
 
 
 def _answer(
-    attend_row: Callable, s: np.ndarray, v: np.ndarray, tile: int, what: str
-) -> tuple[Strip, Strip]:
+    attend_row: Callable,
+    s: np.ndarray,
+    v: np.ndarray,
+    tile: int,
+    what: str,
+    scale: float = 0.5,
+) -> list[Strip]:
     """Ask for a row with the scores `s` and compare it with softmax in one go."""
-    q, scale = np.array([4.0, 0.0]), 0.5
+    q, turns = np.array([4.0, 0.0]), []
     k = np.column_stack([s / (q[0] * scale), np.ones(len(s))])
-    strips = Strip("k", k, tile), Strip("v", v, tile)
+    strips = [Strip("k", k, tile, turns), Strip("v", v, tile, turns)]
     with np.errstate(all="ignore"):
         got = attend_row(q, *strips, scale, tile)
     p = np.exp(s - s.max())
-    expect_close(got, p @ v / p.sum(), f"{what}: the answer", atol=1e-9)
+    try:
+        expect_close(got, p @ v / p.sum(), f"{what}: the answer", atol=1e-9)
+    except WrongStepError as wrong:
+        beyond = next((strip.beyond for strip in strips if strip.beyond), "")
+        raise WrongStepError(f"{wrong}{beyond}") from None
     return strips
 
 
@@ -93,6 +110,12 @@ def _test_row(*cases: tuple[int, int]) -> Callable[[Callable], None]:
             _answer(attend_row, SCORES[:n], VALUES[:n], tile, what)
 
     return test
+
+
+def _test_scale(attend_row: Callable) -> None:
+    for scale in (1.0, 0.125):
+        what = f"scale {scale:g}"
+        _answer(attend_row, SCORES, VALUES, 2, what, scale)
 
 
 def _test_far_scores(attend_row: Callable) -> None:
@@ -115,6 +138,19 @@ def _test_read_once(attend_row: Callable) -> None:
                     f"{what}: row {j} of {strip.name} is read {count} times; "
                     "expected once",
                 )
+
+
+def _test_by_tiles(attend_row: Callable) -> None:
+    for n, tile in ((6, 2), (130, 64), (9, 4)):
+        s, v = np.sin(np.arange(n)), np.cos(np.arange(n))[:, None]
+        what = f"{n} keys in tiles of {tile}"
+        turns = _answer(attend_row, s, v, tile, what)[0].turns
+        most = 2 * -(-n // tile)
+        expect(
+            len(turns) <= most,
+            f"{what}: you turn from keys to values and back {len(turns)} times; one "
+            f"turn each per tile makes {most}",
+        )
 
 
 def _shown(scores: np.ndarray) -> str:
@@ -148,11 +184,14 @@ loop = Exercise(
         Step("a tile that raises the max from 3 to 5", _test_row((4, 2))),
         Step("a tile that does not raise it", _test_row((6, 2), (6, 3))),
         Step("a last tile that is shorter", _test_row((5, 2), (1, 4), (6, 4))),
+        Step("other scales", _test_scale),
         Step("maxima two thousand apart, and far from zero", _test_far_scores),
         Step("each key and each value is read once", _test_read_once),
+        Step("the keys of a tile come before its values", _test_by_tiles),
     ),
     solution=attend_row,
     wrong=WRONG_LOOPS,
+    right=answers.LOOP_RIGHT,
 )
 
 # ---- 5.3 -----------------------------------------------------------------------------
@@ -238,7 +277,9 @@ rows = Exercise(
         "rounded_down": _rounded_down,
         "one_tile": _one_tile,
         "quarter_of_the_width": _quarter_of_the_width,
+        **answers.ROWS_WRONG,
     },
+    right=answers.ROWS_RIGHT,
 )
 
 EXERCISES = (read_off, loop, rows)

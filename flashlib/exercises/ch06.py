@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 
-from .exercise import Exercise, Step, expect
+from .exercise import Exercise, Step, expect, expect_numbers
 
 
 def _seen(seq_q: int, seq_k: int) -> np.ndarray:
@@ -20,8 +21,7 @@ SHAPES = ((6, 6), (3, 6), (8, 6))
 
 
 def _test_three(answer: object) -> None:
-    size = np.shape(answer)
-    expect(size == (3,), f"the answer has shape {size}; expected three counts")
+    expect_numbers(answer, (3,), "three counts")
 
 
 def _counted(place: int) -> Callable[[object], None]:
@@ -66,6 +66,7 @@ read_off = Exercise(
         "mean_of_the_ends": (21, 15, 28),
     },
     value=True,
+    right={"an_array": np.array([21, 15, 21])},
 )
 
 # ---- 6.2 -----------------------------------------------------------------------------
@@ -100,6 +101,12 @@ def _test_cache(kv_end: Callable) -> None:
 
 def _test_empty_rows(kv_end: Callable) -> None:
     _bounds(kv_end, 8, 6, True, "; a bound is a count and never negative")
+
+
+def _test_every_shape(kv_end: Callable) -> None:
+    for seq_q, seq_k in product(range(1, 9), repeat=2):
+        for causal in (False, True):
+            _bounds(kv_end, seq_q, seq_k, causal)
 
 
 def causal_end(i: int, seq_q: int, seq_k: int, causal: bool) -> int:
@@ -142,6 +149,7 @@ kv_end = Exercise(
         Step("without the mask every key is visited", _test_open),
         Step("fewer queries than keys, causal", _test_cache),
         Step("more queries than keys: some rows are empty", _test_empty_rows),
+        Step("every shape up to eight by eight", _test_every_shape),
     ),
     solution=causal_end,
     wrong={
@@ -151,6 +159,20 @@ kv_end = Exercise(
         "negative": _negative,
         "offset_backwards": _offset_backwards,
         "square_only": _square_only,
+        "causal_when_keys_run_out": lambda i, seq_q, seq_k, causal: causal_end(
+            i, seq_q, seq_k, causal or seq_q > seq_k
+        ),
+        "distance_for_offset": lambda i, seq_q, seq_k, causal: (
+            min(seq_k, i + 1 + abs(seq_k - seq_q)) if causal else seq_k
+        ),
+    },
+    right={
+        "counts_keys": lambda i, seq_q, seq_k, causal: sum(
+            not causal or j - seq_k <= i - seq_q for j in range(seq_k)
+        ),
+        "clipped": lambda i, seq_q, seq_k, causal: np.clip(
+            i + 1 + seq_k - seq_q if causal else seq_k, 0, seq_k
+        ),
     },
 )
 
@@ -170,7 +192,7 @@ def _count_kinds(seq: int, tile: int) -> tuple[int, int, int]:
 def _kinds(tile_kinds: Callable, seq: int, tile: int) -> None:
     got, want = tile_kinds(seq, tile), _count_kinds(seq, tile)
     expect(
-        tuple(got) == want,
+        np.shape(got) == (3,) and tuple(got) == want,
         f"{seq} tokens in tiles of {tile} give {got}; looking into each tile gives "
         f"{want[0]} live, {want[1]} partial, {want[2]} dead",
     )
@@ -196,6 +218,12 @@ def _test_single_tokens(tile_kinds: Callable) -> None:
 def _test_last_token_alone(tile_kinds: Callable) -> None:
     _kinds(tile_kinds, 65, 64)
     _kinds(tile_kinds, 7, 3)
+
+
+def _test_every_size(tile_kinds: Callable) -> None:
+    for seq in range(1, 18):
+        for tile in (1, 2, 3, 5, 64):
+            _kinds(tile_kinds, seq, tile)
 
 
 def tile_kinds(seq: int, tile: int) -> tuple[int, int, int]:
@@ -244,6 +272,7 @@ kinds = Exercise(
         Step("one tile holds everything", _test_one_tile),
         Step("tiles of one token", _test_single_tokens),
         Step("a last tile of one token", _test_last_token_alone),
+        Step("one to seventeen tokens in tiles of all sizes", _test_every_size),
     ),
     solution=tile_kinds,
     wrong={
@@ -252,6 +281,16 @@ kinds = Exercise(
         "diagonal_live": _diagonal_live,
         "pairs": _pairs,
         "last_token_forgotten": _last_token_forgotten,
+        "only_token_forgotten": lambda seq, tile: (
+            (0, 1, 0) if seq == 1 < tile else tile_kinds(seq, tile)
+        ),
+        "single_tile_partial": lambda seq, tile: (
+            (0, 1, 0) if seq <= tile else tile_kinds(seq, tile)
+        ),
+    },
+    right={
+        "looks_into_each_tile": _count_kinds,
+        "an_array": lambda seq, tile: np.array(tile_kinds(seq, tile)),
     },
 )
 

@@ -10,16 +10,15 @@ from flashlib.mutants import MUTANTS, PlainLoop
 from flashlib.reference import materialized_attention
 from flashlib.testing import make_qkv, oracle
 
-from .exercise import Exercise, Step, UnfilledError, expect, expect_close
+from .answers import ch08 as answers
+from .exercise import Exercise, Step, expect, expect_close, expect_numbers
 from .relatives import CappedExponent, FirstScore, Watched
 
 # ---- 8.1 -----------------------------------------------------------------------------
 
 
 def _four_numbers(answer: Sequence) -> None:
-    if any(entry is ... for entry in answer):
-        raise UnfilledError
-    expect(len(answer) == 4, f"the answer has {len(answer)} entries; expected 4")
+    expect_numbers(answer, (4,), "steps for two gaps, on two grids")
 
 
 def _whole_numbers(answer: Sequence) -> None:
@@ -65,8 +64,10 @@ grid = Exercise(
         "grid_coarser_below": [3, 4, 1, 1],
         "halved_once": [3, 4, 6, 8],
         "only_two": [3, 4],
+        "gap_by_gap": [3, 12, 4, 16],
     },
     value=True,
+    right={"an_array": np.array([3.0, 4.0, 12.0, 16.0])},
 )
 
 # ---- 8.2 -----------------------------------------------------------------------------
@@ -180,7 +181,9 @@ kill_no_max = Exercise(
         "largest_first": _largest_first,
         "to_the_bit": _to_the_bit,
         "nothing_passes": lambda attention: False,
+        **answers.NO_MAX_WRONG,
     },
+    right=answers.NO_MAX_RIGHT,
 )
 
 # ---- 8.3 -----------------------------------------------------------------------------
@@ -272,7 +275,9 @@ bar = Exercise(
         "eight_units": lambda q, k, v: 8 * EPS * np.abs(v).max(),
         "1e-4_of_v": lambda q, k, v: 1e-4 * np.abs(v).max(),
         "one_bar_per_value": lambda q, k, v: EPS * np.abs(v),
+        **answers.BAR_WRONG,
     },
+    right=answers.BAR_RIGHT,
 )
 
 EXERCISES = (grid, kill_no_max, bar)

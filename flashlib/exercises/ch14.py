@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from flashlib.errors import CapacityError
 from flashlib.traffic import attention_flops, roofline_seconds
 
-from .exercise import Exercise, Step, UnfilledError, expect, expect_close
+from .answers import ch14 as answers
+from .exercise import Exercise, Step, expect, expect_close, expect_numbers
 from .pages import Pages, append_variant, new_page_each
 
 LENGTHS, BLOCK_LEN, RESERVED = (40, 3, 17), 16, 64
@@ -17,9 +18,7 @@ LENGTHS, BLOCK_LEN, RESERVED = (40, 3, 17), 16, 64
 
 
 def _three_numbers(answer: Sequence) -> None:
-    if any(entry is ... for entry in answer):
-        raise UnfilledError
-    expect(len(answer) == 3, f"the answer has {len(answer)} entries; expected 3")
+    expect_numbers(answer, (3,), "pages, and empty slots twice")
 
 
 def _pages(answer: Sequence) -> None:
@@ -65,8 +64,10 @@ waste = Exercise(
         "used_for_empty": [6, 60, 132],
         "one_row_reserved": [6, 36, 4],
         "two_numbers": [6, 36],
+        **answers.WASTE_WRONG,
     },
     value=True,
+    right=answers.WASTE_RIGHT,
 )
 
 # ---- 14.2 ----------------------------------------------------------------------------
@@ -204,7 +205,9 @@ append = Exercise(
         "copies_its_own": append_variant(copies=lambda owners, slot: slot > 0),
         "counts_first": append_variant(early=True),
         "new_page_each": new_page_each,
+        **answers.APPEND_WRONG,
     },
+    right=answers.APPEND_RIGHT,
 )
 
 # ---- 14.3 ----------------------------------------------------------------------------
@@ -281,7 +284,9 @@ free_guesses = Exercise(
         "one_byte": lambda g, b, peak, width: int(2 * peak / width / g),
         "group_ignored": lambda g, b, peak, width: int(peak / width * b / 4),
         "balance_alone": lambda g, b, peak, width: int(peak / width),
+        **answers.FREE_WRONG,
     },
+    right=answers.FREE_RIGHT,
 )
 
 EXERCISES = (waste, append, free_guesses)

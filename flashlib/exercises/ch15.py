@@ -10,7 +10,8 @@ import numpy as np
 from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
 
-from .exercise import Exercise, Step, expect, expect_close
+from .answers import ch15 as answers
+from .exercise import Exercise, Step, expect, expect_close, expect_numbers
 
 # One block of 128 keys of width 64, eight query heads, values of width 64.
 KEYS, HEADS, WIDTH = 128, 8, 64
@@ -20,11 +21,7 @@ KEYS, HEADS, WIDTH = 128, 8, 64
 
 
 def _test_three(answer: object) -> None:
-    shape = np.shape(answer)
-    expect(
-        shape == (3, 3),
-        f"the answer has shape {shape}; expected three (K, M, N), 3 x 3",
-    )
+    expect_numbers(answer, (3, 3), "K, M, N for each of three products")
 
 
 def _test_contraction(answer: object) -> None:
@@ -79,8 +76,10 @@ shapes = Exercise(
         "operands_swapped": [(64, 8, 128), (128, 1, 8), (128, 8, 64)],
         "ones_stand_still": [(64, 128, 8), (128, 1, 8), (128, 64, 8)],
         "scores_over_keys": [(128, 64, 8), (128, 8, 1), (128, 64, 8)],
+        **answers.SHAPES_WRONG,
     },
     value=True,
+    right=answers.SHAPES_RIGHT,
 )
 
 # ---- 15.2 ----------------------------------------------------------------------------
@@ -112,12 +111,16 @@ def _test_oblong(answer: Callable) -> None:
 
 
 def _test_one_product(answer: Callable) -> None:
-    _, m = _flipped(answer, _matrix(128, 8))
+    out, m = _flipped(answer, _matrix(128, 8))
+    expect(out.memory == "psum", f"128 x 8 ends in {out.memory}; expected psum")
     counts = m.trace.histogram()
     expect(
         counts == {"nc_matmul": 1},
         f"the trace has {counts}; expected {{'nc_matmul': 1}}",
     )
+    (product,) = m.trace
+    shapes = [list(read.shape) for read in product.reads]
+    expect([128, 8] in shapes, f"the product reads {shapes}, and not x, [128, 8]")
 
 
 def transpose(m: Machine, x: Tile) -> Tile:
@@ -139,17 +142,6 @@ def _wide_identity(m: Machine, x: Tile) -> Tile:
     return m.isa.nc_matmul(m.psum.alloc((columns, rows)), x, identity)
 
 
-def _ones(m: Machine, x: Tile) -> Tile:
-    rows, columns = x.shape
-    ones = m.sbuf.put(np.ones((rows, rows), np.float32))
-    return m.isa.nc_matmul(m.psum.alloc((columns, rows)), x, ones)
-
-
-def _by_instruction(m: Machine, x: Tile) -> Tile:
-    rows, columns = x.shape
-    return m.isa.nc_transpose(m.psum.alloc((columns, rows)), x, engine="tensor")
-
-
 def _in_numpy(m: Machine, x: Tile) -> Tile:
     return m.sbuf.put(x.numpy().T)
 
@@ -167,10 +159,10 @@ flip = Exercise(
     wrong={
         "identity_stands_still": _identity_still,
         "identity_of_the_wrong_size": _wide_identity,
-        "ones_for_identity": _ones,
-        "by_instruction": _by_instruction,
         "in_numpy": _in_numpy,
+        **answers.FLIP_WRONG,
     },
+    right=answers.FLIP_RIGHT,
 )
 
 # ---- 15.3 ----------------------------------------------------------------------------
@@ -205,10 +197,21 @@ def _test_count(answer: Callable) -> None:
         expect(got == want, f"K, M, N = {k}, {m}, {n}: {got} products; expected {want}")
 
 
+def _test_inside(answer: Callable) -> None:
+    trace = _product(answer, 300, 130, 700).trace
+    windows = {(r.writes[0].tensor.id, r.writes[0].region) for r in trace}
+    expect(
+        len(windows) == 4,
+        f"K, M, N = 300, 130, 700: the products write {len(windows)} places; 4 windows "
+        "are enough if PSUM adds up the pieces of K",
+    )
+
+
 def _test_banks(answer: Callable) -> None:
     machine = _product(answer, 20, 140, 5000)
-    free = len(machine.psum.free_banks)
+    free, used = len(machine.psum.free_banks), machine.sbuf.used
     expect(free == 8, f"{free} banks are free at the end; expected 8")
+    expect(used == 0, f"{used} bytes of SBUF are in use at the end; expected 0")
 
 
 def any_product(m: Machine, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -271,6 +274,7 @@ anysize = Exercise(
         Step("more rows and columns than a window has", _test_wide),
         Step("more to add up than there are partitions", _test_deep),
         Step("no more products than needed", _test_count),
+        Step("the pieces of K add up in PSUM", _test_inside),
         Step("every bank is given back", _test_banks),
     ),
     solution=any_product,
@@ -280,7 +284,9 @@ anysize = Exercise(
         "narrow_windows": _narrow,
         "keeps_banks": _keeps_banks,
         "in_numpy": _in_numpy_too,
+        **answers.ANYSIZE_WRONG,
     },
+    right=answers.ANYSIZE_RIGHT,
 )
 
 EXERCISES = (shapes, flip, anysize)

@@ -13,7 +13,8 @@ from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
 from flashlib.programs import decode_tile
 
-from .exercise import Exercise, Step, expect, expect_close
+from .answers import ch16 as answers
+from .exercise import Exercise, Step, expect, expect_close, expect_numbers
 
 # n_heads, n_kv_heads, new tokens, bytes of one number
 CASES = ((16, 8, 1, 2), (64, 8, 1, 2), (64, 8, 4, 2), (64, 8, 1, 4), (64, 8, 4, 1))
@@ -24,8 +25,7 @@ WIDTH, BLOCK = 128, 128
 
 
 def _test_five(answer: object) -> None:
-    shape = np.shape(answer)
-    expect(shape == (5,), f"the answer has shape {shape}; expected 5 intensities")
+    expect_numbers(answer, (5,), "flop per byte of each call")
 
 
 def _test_bf16(answer: object) -> None:
@@ -57,8 +57,10 @@ intensities = Exercise(
         "bytes_forgotten": [2, 8, 32, 8, 32],
         "one_product": [1, 4, 16, 2, 32],
         "three_only": [2, 8, 32],
+        "all_in_two_bytes": [2, 8, 32, 8, 64],
     },
     value=True,
+    right={"an_array": np.array([2, 8, 32, 4, 64])},
 )
 
 # ---- 16.2 ----------------------------------------------------------------------------
@@ -168,7 +170,9 @@ layout = Exercise(
         "values_move": _values_move,
         "no_exponential": _no_exponential,
         "half_the_keys": _first_half,
+        **answers.LAYOUT_WRONG,
     },
+    right=answers.LAYOUT_RIGHT,
 )
 
 # ---- 16.3 ----------------------------------------------------------------------------
@@ -207,15 +211,24 @@ def _test_slow(answer: Callable) -> None:
 
 
 def _test_machine(answer: Callable) -> None:
-    rate = _work(1)[1]
+    _on_machine(answer, _work(1)[1])
+
+
+def _test_other_rates(answer: Callable) -> None:
+    for rate in (250.0, 400.0, 550.0, 700.0):
+        _on_machine(answer, rate)
+
+
+def _on_machine(answer: Callable, rate: float) -> None:
+    """Run the decode program with the answer, and with one column less."""
     got = answer(rate)
     expect(got in range(2, 513), f"{rate:.4g} bytes per ns: {got}; expected 2 to 512")
     load = 2 * BLOCK * WIDTH * 2 / rate
     below, above = _work(got - 1)[0], _work(got)[0]
     expect(
         below < load <= above,
-        f"loading a block takes {load:.1f} ns; the machine multiplies {below:.1f} ns "
-        f"with {got - 1} columns and {above:.1f} ns with {got}",
+        f"at {rate:.4g} bytes per ns loading a block takes {load:.1f} ns; "
+        f"{got - 1} columns multiply for {below:.1f} ns, and {got} for {above:.1f} ns",
     )
 
 
@@ -268,6 +281,7 @@ cross = Exercise(
         Step("the DMA engines at their peak", _test_peak),
         Step("512 columns when it never happens", _test_slow),
         Step("the machine itself crosses there", _test_machine),
+        Step("so it does with memories in between", _test_other_rates),
     ),
     solution=crossing,
     wrong={
@@ -277,7 +291,9 @@ cross = Exercise(
         "the_ridge": _ridge,
         "in_cycles": _in_cycles,
         "one_too_few": _below,
+        **answers.CROSS_WRONG,
     },
+    right=answers.CROSS_RIGHT,
 )
 
 EXERCISES = (intensities, layout, cross)

@@ -13,7 +13,8 @@ from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
 from flashlib.programs import blocks
 
-from .exercise import Exercise, Step, expect, expect_close
+from .answers import ch17 as answers
+from .exercise import Exercise, Step, expect, expect_close, expect_numbers
 
 WAYS = blocks.SUM_VARIANTS
 MOVING, STATIONARY, BESIDE = WAYS
@@ -23,8 +24,7 @@ MOVING, STATIONARY, BESIDE = WAYS
 
 
 def _test_three(answer: object) -> None:
-    shape = np.shape(answer)
-    expect(shape == (3,), f"the answer has shape {shape}; expected 3 numbers of cycles")
+    expect_numbers(answer, (3,), "cycles that each way adds")
 
 
 def _test_moving(answer: object) -> None:
@@ -61,8 +61,10 @@ costs = Exercise(
         "floor_everywhere": [2048, 2048, 0],
         "square_by_columns": [256, 256, 0],
         "beside_costs_a_column": [256, 2048, 32],
+        "two_only": [256, 2048],
     },
     value=True,
+    right={"an_array": np.array([256.0, 2048.0, 0.0])},
 )
 
 # ---- 17.2 ----------------------------------------------------------------------------
@@ -101,8 +103,10 @@ def _test_few_rows(answer: Callable) -> None:
 
 
 def _test_narrow_type(answer: Callable) -> None:
-    out, sums, _ = _spread(answer, 128, 4, ml_dtypes.bfloat16)
-    expect_close(out.numpy()[0], sums, "row 0 in bfloat16", 1e-3, 1e-5)
+    for dtype in (ml_dtypes.bfloat16, np.float16):
+        out, sums, _ = _spread(answer, 128, 4, dtype)
+        what = f"row 0 in {np.dtype(dtype).name}"
+        expect_close(out.numpy()[0], sums, what, 1e-3, 1e-5)
 
 
 def _test_one_product(answer: Callable) -> None:
@@ -123,40 +127,6 @@ def sum_everywhere(m: Machine, x: Tile) -> Tile:
     return m.isa.nc_matmul(m.psum.alloc((128, columns)), ones, x)
 
 
-def _column(m: Machine, x: Tile) -> Tile:
-    rows, columns = x.shape
-    ones = m.isa.memset(m.sbuf.alloc((rows, 1), x.dtype), 1.0)
-    return m.isa.nc_matmul(m.psum.alloc((columns, 1)), x, ones)
-
-
-def _row(m: Machine, x: Tile) -> Tile:
-    rows, columns = x.shape
-    ones = m.isa.memset(m.sbuf.alloc((rows, 1), x.dtype), 1.0)
-    return m.isa.nc_matmul(m.psum.alloc((1, columns)), ones, x)
-
-
-def _square_of_rows(m: Machine, x: Tile) -> Tile:
-    rows, columns = x.shape
-    ones = m.isa.memset(m.sbuf.alloc((rows, rows), x.dtype), 1.0)
-    return m.isa.nc_matmul(m.psum.alloc((rows, columns)), ones, x)
-
-
-def _float32_ones(m: Machine, x: Tile) -> Tile:
-    rows, columns = x.shape
-    ones = m.isa.memset(m.sbuf.alloc((rows, 128)), 1.0)
-    return m.isa.nc_matmul(m.psum.alloc((128, columns)), ones, x)
-
-
-def _copied_out(m: Machine, x: Tile) -> Tile:
-    return m.isa.tensor_copy(m.sbuf.alloc((128, x.shape[1])), sum_everywhere(m, x))
-
-
-def _mean(m: Machine, x: Tile) -> Tile:
-    rows, columns = x.shape
-    ones = m.isa.memset(m.sbuf.alloc((rows, 128), x.dtype), 1.0 / rows)
-    return m.isa.nc_matmul(m.psum.alloc((128, columns)), ones, x)
-
-
 spread = Exercise(
     number="17.2",
     title="The sum, on every partition",
@@ -165,18 +135,12 @@ spread = Exercise(
         Step("the sums of 8 columns stand on all 128 partitions", _test_everywhere),
         Step("500 columns at once", _test_wide),
         Step("fewer rows than partitions", _test_few_rows),
-        Step("bfloat16", _test_narrow_type),
+        Step("bfloat16 and float16", _test_narrow_type),
         Step("one product, and a memset for the ones", _test_one_product),
     ),
     solution=sum_everywhere,
-    wrong={
-        "sums_in_a_column": _column,
-        "sums_in_a_row": _row,
-        "as_many_ones_as_rows": _square_of_rows,
-        "float32_ones": _float32_ones,
-        "copied_out": _copied_out,
-        "mean": _mean,
-    },
+    wrong=answers.SPREAD_WRONG,
+    right=answers.SPREAD_RIGHT,
 )
 
 # ---- 17.3 ----------------------------------------------------------------------------
@@ -203,7 +167,7 @@ def _cheapest(answer: Callable, width: int, columns: int) -> None:
     real = {way: _added(way, width, columns) for way in legal}
     got = answer(width, columns)
     expect(
-        isinstance(got, tuple) and len(got) == 2 and got[0] in WAYS,
+        isinstance(got, (tuple, list)) and len(got) == 2 and got[0] in WAYS,
         f"the answer is {got!r}; expected one of {', '.join(WAYS)} and its cycles, 2 "
         "entries",
     )
@@ -292,7 +256,9 @@ cheap = Exercise(
         "beside_up_to_64": _beside_up_to_64,
         "no_floor": _no_floor,
         "one_cycle": _one_cycle,
+        **answers.CHEAP_WRONG,
     },
+    right=answers.CHEAP_RIGHT,
 )
 
 EXERCISES = (costs, spread, cheap)

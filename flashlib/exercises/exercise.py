@@ -9,13 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-
-class WrongStepError(Exception):
-    """A step of a checker does not hold; the message carries the values."""
-
-
-class UnfilledError(Exception):
-    """The answer is still the stub."""
+from .guard import Guarded, UnfilledError, WrongStepError, is_stub
 
 
 @dataclass(frozen=True)
@@ -74,6 +68,8 @@ class Exercise:
         Answers that the checker must refuse, by the name of their fault.
     value : bool
         The answer is a value (a number, a list), not a function.
+    right : mapping of str to object
+        Unusual answers that the checker must accept, by what is unusual.
     """
 
     number: str
@@ -83,16 +79,14 @@ class Exercise:
     solution: Callable
     wrong: Mapping[str, object] = field(default_factory=dict)
     value: bool = False
+    right: Mapping[str, object] = field(default_factory=dict)
 
     def check(self, answer: object) -> Report:
         """Check an answer and say what is right and what is the first wrong step."""
-        guarded = answer if self.value or answer is ... else _guard(answer)
         lines = [f"Exercise {self.number}, {self.title}"]
         for step in self.steps:
             try:
-                if answer is ... or answer is None:
-                    raise UnfilledError
-                step.test(guarded)
+                step.test(self._given(answer))
             except UnfilledError:
                 lines.append("  · not filled in yet: replace the ... and run again")
                 return Report(None, lines)
@@ -105,6 +99,20 @@ class Exercise:
                 return Report(False, lines)
             lines.append(f"  ✓ {step.claim}")
         return Report(True, [*lines, "  All steps hold."])
+
+    def _given(self, answer: object) -> object:
+        """Return what a step gets: numbers as a list, a function under guard."""
+        if is_stub(answer):
+            raise UnfilledError
+        if self.value:
+            given = answer.tolist() if isinstance(answer, np.ndarray) else answer
+            right = self.solution()
+            if isinstance(right, (list, tuple)):
+                said = f"the answer is {answer!r}; expected a list of {len(right)}"
+                expect(isinstance(given, (list, tuple)), said)
+            return given
+        expect(callable(answer), f"the answer is {answer!r}; expected a function")
+        return Guarded(answer)
 
     def right_answer(self) -> object:
         """Return what a right reader hands to `check`."""
@@ -138,6 +146,31 @@ def expect(holds: bool, message: str) -> None:
         raise WrongStepError(message)
 
 
+def expect_numbers(answer: object, shape: tuple[int, ...], what: str) -> None:
+    """Raise `WrongStepError` unless an answer is a list of real numbers.
+
+    Parameters
+    ----------
+    answer : object
+        A list or a tuple, of lists or tuples where `shape` has two entries.
+    shape : tuple of int
+        How many entries there are at each level.
+    what : str
+        What one entry is, such as ``"a weight per key"``.
+    """
+    size = len(answer) if isinstance(answer, (list, tuple, np.ndarray)) else 0
+    expect(
+        size == shape[0],
+        f"the answer is {answer!r}; expected a list of {shape[0]}: {what}",
+    )
+    for place, entry in enumerate(answer):
+        if shape[1:]:
+            expect_numbers(entry, shape[1:], what)
+        else:
+            real = np.asarray(entry).dtype.kind in "fiu" and np.ndim(entry) == 0
+            expect(real, f"entry {place} is {entry!r}; expected a number: {what}")
+
+
 def expect_close(
     got: object, want: object, what: str, atol: float = 1e-6, rtol: float = 1e-6
 ) -> None:
@@ -156,23 +189,6 @@ def expect_close(
         )
     if not np.allclose(seen, right, atol=atol, rtol=rtol, equal_nan=True):
         raise WrongStepError(f"{what} is {_short(got)}; expected {_short(want)}")
-
-
-def _guard(answer: Callable) -> Callable:
-    """Wrap a reader's function so that a stub is told from a wrong answer."""
-    if not callable(answer):
-        return answer
-
-    def guarded(*args: object, **options: object) -> object:
-        try:
-            result = answer(*args, **options)
-        except NotImplementedError:
-            raise UnfilledError from None
-        if result is None or result is ...:
-            raise UnfilledError
-        return result
-
-    return guarded
 
 
 def _indent(message: str) -> list[str]:

@@ -12,10 +12,12 @@ from flashlib.mutants import PlainLoop
 class CappedExponent(PlainLoop):
     """It subtracts nothing and cuts exponents off at 80."""
 
-    def largest(self, s):
+    def largest(self, s: np.ndarray) -> np.floating:
+        """Return 0 for every tile."""
         return s.dtype.type(0)
 
-    def exp(self, x):
+    def exp(self, x: np.ndarray) -> np.ndarray:
+        """Cut off what would overflow."""
         return np.exp(np.minimum(x, 80))
 
 
@@ -23,6 +25,7 @@ class FirstScore(PlainLoop):
     """It subtracts the first score instead of the largest."""
 
     def step(self, m, l, acc, s, v):
+        """Keep the first score as the reference of the row."""
         if m == -np.inf and s.size:
             m = s[0]
         p = self.exp(s - m)

@@ -18,6 +18,15 @@ class Strip:
         ``[n, width]``; after them there is NaN.
     tile : int
         The most rows that one read may take.
+    turns : list of str
+        Shared between strips: the name of a strip, whenever another one was read last.
+
+    Attributes
+    ----------
+    reads : ndarray
+        How often each row was read.
+    beyond : str
+        What to say of the first read behind the last row; empty if there was none.
 
     Examples
     --------
@@ -26,12 +35,15 @@ class Strip:
            [nan]])
     """
 
-    def __init__(self, name: str, rows: np.ndarray, tile: int) -> None:
+    def __init__(
+        self, name: str, rows: np.ndarray, tile: int, turns: list[str] | None = None
+    ) -> None:
         after = np.full((tile + 1, rows.shape[1]), np.nan)
         self.name, self.tile, self.n = name, tile, len(rows)
         self.shape, self.dtype = rows.shape, rows.dtype
         self.memory = np.concatenate([rows, after])
         self.reads = np.zeros(len(self.memory), int)
+        self.turns, self.beyond = [] if turns is None else turns, ""
 
     def __len__(self) -> int:
         return self.n
@@ -40,8 +52,7 @@ class Strip:
         if not isinstance(key, slice):
             if not 0 <= key < self.n:
                 raise IndexError(f"row {key} of {self.name}, which has {self.n} rows")
-            self.reads[key] += 1
-            return self.memory[key].copy()
+            return self._read(slice(key, key + 1))[0]
         start, stop, _ = key.indices(len(self.memory))
         if key.stop is None:
             stop = self.n
@@ -50,8 +61,19 @@ class Strip:
             f"{self.name}[{start}:{stop}] is {stop - start} rows at once; the tile "
             f"is {self.tile}",
         )
-        self.reads[start:stop] += 1
-        return self.memory[start:stop].copy()
+        if stop > self.n and not self.beyond:
+            self.beyond = (
+                f"; you read {self.name}[{start}:{stop}], and behind row {self.n - 1} "
+                f"there is NaN: cut the last tile off at len({self.name})"
+            )
+        return self._read(slice(start, stop))
+
+    def _read(self, rows: slice) -> np.ndarray:
+        """Count a read and note a turn from one strip to another."""
+        self.reads[rows] += 1
+        if self.turns[-1:] != [self.name]:
+            self.turns.append(self.name)
+        return self.memory[rows].copy()
 
     def __array__(self, *args: object, **options: object) -> np.ndarray:
         raise WrongStepError(

@@ -49,7 +49,14 @@ from flashlib.kernels.panels import (
 )
 from flashlib.kernels.threads import counters, next_job
 from flashlib.kernels.tile_softmax import divide_rows
-from flashlib.kernels.tile_step import Scratch, attend_tile, make_scratch
+from flashlib.kernels.tile_step import (
+    Scratch,
+    attend_tile,
+    end_row,
+    end_stretch,
+    make_scratch,
+)
+from flashlib.validation import CHAIN
 
 __all__ = ["build_blocked"]
 
@@ -81,17 +88,22 @@ def run_job(
     head_dim_v = v.shape[2]
     wide = round_up(head_dim_v, rows)
     behind = min(len(work.m), round_up(segment.seq_q * segment.group - first, lanes))
-    work.acc[:] = 0
+    work.acc[:], work.lost[:] = 0, 0
     for at in range(0, behind, lanes):
         load_queries(q, segment, first + at, work, at, target)
         start_state(
             segment, rules, first + at, work.m, work.l, work.lo, work.hi, at, lanes
         )
-    for k_first in range(work.lo[0] // tile * tile, work.hi[behind - 1], tile):
+    start, stretch = work.lo[0] // tile * tile, CHAIN * tile
+    for k_first in range(start, work.hi[behind - 1], tile):
+        if k_first > start and (k_first - start) % stretch == 0:
+            end_stretch(work, lanes, k_first == start + stretch)
         for at in range(0, behind, lanes):
             attend_tile(
                 v, segment, rules, packs, work, first + at, at, k_first, tile, target
             )
+    if work.hi[behind - 1] > start + stretch:
+        end_row(work, lanes)
     for at in range(0, behind, lanes):
         divide_rows(work.acc, at * wide, head_dim_v, work.l, at, target)
         store_rows(segment, rules, first + at, work, at, wide, out, lse, target)

@@ -65,7 +65,7 @@ def run_parts(
     """Run jobs until none is left."""
     group = q.shape[2] // n_kv_heads
     n_lanes = q.shape[1] * group
-    work = make_work(q, n_lanes)
+    work = make_work(q, n_lanes, head_dim_v)
     stride = n_kv_heads * n_lanes
     job = next_job(counter)
     while job < len(parts) * n_kv_heads:
@@ -75,6 +75,7 @@ def run_parts(
         at = number * stride + kv_head * n_lanes
         partial.m[at : at + n_lanes] = -np.inf
         partial.l[at : at + n_lanes] = 0
+        partial.lost[at : at + n_lanes] = 0
         partial.acc[at * head_dim_v : (at + n_lanes) * head_dim_v] = 0
         load_lanes(q, b, kv_head, group, lengths[b], rules, work)
         run_part(q, cache, rules, work, partial, kv_head, part, at, head_dim_v, target)
@@ -100,13 +101,14 @@ def build_decode(decorate, target, stamp):
         head_dim_v = out.shape[3]
         states = len(parts) * n_kv_heads * (q.shape[1] * (q.shape[2] // n_kv_heads))
         m, l = np.empty(states, q.dtype), np.empty(states, q.dtype)
+        lost = np.empty(states, q.dtype)
         acc = np.empty(states * head_dim_v, q.dtype)
         counter, finished = counters(1), counters(len(q) * n_kv_heads)
         for _ in prange(n_workers):
             run_parts(
                 q, Cache(places, table, block_len), Rules(scale, softcap, left, right),
-                sink, lengths, parts, Partial(m, l, acc), counter, finished, n_kv_heads,
-                head_dim_v, out, lse, target,
+                sink, lengths, parts, Partial(m, l, lost, acc), counter, finished,
+                n_kv_heads, head_dim_v, out, lse, target,
             )  # fmt: skip
         return stamp
 

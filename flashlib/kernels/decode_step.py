@@ -33,10 +33,12 @@ class Rules(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What one thread works in."""
+    """What one thread works in; `corr` and `acc` are those of one step."""
 
     q: np.ndarray
     s: np.ndarray
+    corr: np.ndarray
+    acc: np.ndarray
     k_rows: np.ndarray
     v_rows: np.ndarray
     lo: np.ndarray
@@ -44,11 +46,13 @@ class Work(NamedTuple):
 
 
 @inner
-def make_work(q, n_lanes):
+def make_work(q, n_lanes, head_dim_v):
     """Allocate the buffers of one thread."""
     return Work(
         aligned(n_lanes * q.shape[3], q),
         aligned(n_lanes * STEP, q),
+        aligned(n_lanes, q),
+        aligned(n_lanes * head_dim_v, q),
         np.empty(STEP, np.int64),
         np.empty(STEP, np.int64),
         np.empty(n_lanes, np.int64),
@@ -91,8 +95,14 @@ def take_step(
     n_lanes, (head_dim, head_dim_v) = len(work.lo), widths
     find_rows(cache, b, kv_head, first, count, work)
     score_step(work, rules, count, n_lanes, head_dim, target)
-    weigh_step(work, rules, first, count, partial, at, n_lanes, head_dim_v, target)
-    add_step(work, first, count, partial, at, n_lanes, head_dim_v, target)
+    weigh_step(work, rules, first, count, partial, at, n_lanes, target)
+    work.acc[:] = 0
+    add_step(work, first, count, n_lanes, head_dim_v, target)
+    for lane in range(n_lanes):
+        mine, theirs = lane * head_dim_v, (at + lane) * head_dim_v
+        for d in range(head_dim_v):
+            before = partial.acc[theirs + d] * work.corr[lane]
+            partial.acc[theirs + d] = before + work.acc[mine + d]
 
 
 @inner
@@ -115,7 +125,7 @@ def score_step(work, rules, count, n_lanes, head_dim, target):
 
 
 @inner
-def weigh_step(work, rules, first, count, partial, at, n_lanes, head_dim_v, target):
+def weigh_step(work, rules, first, count, partial, at, n_lanes, target):
     """Hide, and take every lane through the online softmax."""
     width = vector_lanes(work.s, target)
     hidden = work.s.dtype.type(-np.inf)
@@ -129,23 +139,21 @@ def weigh_step(work, rules, first, count, partial, at, n_lanes, head_dim_v, targ
                 work.s[s_at + t] = hidden
         for t in range(count, padded):
             work.s[s_at + t] = hidden
-        corr = softmax_row(
-            work.s, s_at, padded // width, partial.m, partial.l, at + lane, target
-        )
-        acc_at = (at + lane) * head_dim_v
-        for d in range(head_dim_v):
-            partial.acc[acc_at + d] *= corr
+        work.corr[lane] = softmax_row(
+            work.s, s_at, padded // width, partial.m, partial.l, partial.lost,
+            at + lane, target,
+        )  # fmt: skip
 
 
 @inner
-def add_step(work, first, count, partial, at, n_lanes, head_dim_v, target):
+def add_step(work, first, count, n_lanes, head_dim_v, target):
     """Add the values; a key that some lane does not see is added lane by lane."""
-    rows, s, acc = work.v_rows, work.s, partial.acc
+    rows, s, acc = work.v_rows, work.s, work.acc
     start = min(max(work.lo[n_lanes - 1] - first, 0), count)
     stop = max(min(work.hi[0] - first, count), start)
     whole = start + (stop - start) // 4 * 4
     for lane in range(0, n_lanes, 2):
-        s_at, acc_at, pair = lane * STEP, (at + lane) * head_dim_v, lane + 1 < n_lanes
+        s_at, acc_at, pair = lane * STEP, lane * head_dim_v, lane + 1 < n_lanes
         for t in range(start, whole, 4):
             if pair:
                 add_rows(rows, t, s, s_at, STEP, acc, acc_at, head_dim_v, 4, 2, target)
@@ -161,7 +169,7 @@ def add_step(work, first, count, partial, at, n_lanes, head_dim_v, target):
             continue
         for lane in range(n_lanes):
             if work.lo[lane] <= first + t < work.hi[lane]:
-                acc_at = (at + lane) * head_dim_v
                 add_rows(
-                    rows, t, s, lane * STEP, STEP, acc, acc_at, head_dim_v, 1, 1, target
-                )
+                    rows, t, s, lane * STEP, STEP, acc, lane * head_dim_v, head_dim_v,
+                    1, 1, target,
+                )  # fmt: skip

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numba
 
-__all__ = ["SETTINGS", "inner", "kernel", "parallel_kernel", "source_stamp"]
+__all__ = ["SETTINGS", "exact", "inner", "kernel", "parallel_kernel", "source_stamp"]
 
 SETTINGS = {
     "nogil": True,
@@ -53,6 +53,12 @@ def inner(function: Callable) -> Callable:
     return numba.njit(**settings, no_cpython_wrapper=True, no_cfunc_wrapper=True)(
         function
     )
+
+
+def exact(function: Callable) -> Callable:
+    """Compile what only kernels call, to the letter: no permission is given."""
+    settings = {**SETTINGS, "cache": False, "fastmath": False}
+    return numba.njit(**settings)(function)
 
 
 def source_stamp() -> int:

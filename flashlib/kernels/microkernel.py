@@ -24,6 +24,9 @@ from flashlib.kernels.vectors import INT, Vectors, literal_target
 
 __all__ = ["accumulate_panel", "lanes_of", "rows_of", "score_panel", "vectors_of"]
 
+# Multiply-adds in one chain of a score: the width of most heads.
+PIECE = 128
+
 
 @intrinsic
 def rows_of(typingctx, target):
@@ -66,7 +69,10 @@ def lanes_of(typingctx, like, target):
 def score_panel(
     typingctx, panel, panel_at, lanes, lanes_at, out, out_at, depth, scale, target
 ):
-    """Write ``out[r, i] = scale * sum_d panel[d, r] * lanes[d, i]``."""
+    """Write ``out[r, i] = scale * sum_d panel[d, r] * lanes[d, i]``.
+
+    A long sum is made in pieces.
+    """
     shape = literal_target(target)
     index = types.intp
     signature = types.void(
@@ -78,7 +84,7 @@ def score_panel(
         left = vectors.pointer(panel, args[0], args[1])
         right = vectors.pointer(lanes, args[2], args[3])
         result = vectors.pointer(out, args[4], args[5])
-        sums = _products(vectors, left, right, args[6])
+        sums = _products(vectors, left, right, args[6], PIECE)
         factor = vectors.spread(args[7])
         for n, total in enumerate(sums):
             vectors.store(vectors.mul(total, factor), result, INT(n * vectors.lanes))
@@ -123,8 +129,11 @@ def accumulate_panel(
     return signature, codegen
 
 
-def _products(vectors: Vectors, left, right, depth) -> list[ir.Value]:
-    """Emit the register tile: one accumulator per row and vector, row by row."""
+def _products(vectors: Vectors, left, right, depth, most=None) -> list[ir.Value]:
+    """Emit the register tile: one accumulator per row and vector, row by row.
+
+    A sum over more than `most` steps is made in pieces.
+    """
     builder, shape = vectors.builder, vectors.target
     width = shape.vectors * vectors.lanes
     zeros = [vectors.constant(0.0)] * (shape.rows * shape.vectors)
@@ -147,4 +156,6 @@ def _products(vectors: Vectors, left, right, depth) -> list[ir.Value]:
             ]
         return results
 
-    return vectors.count(depth, zeros, step)
+    if most is None:
+        return vectors.count(depth, zeros, step)
+    return vectors.count_in_pieces(depth, zeros, step, most)

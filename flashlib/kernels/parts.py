@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib.kernels.jit import inner
+from flashlib.kernels.scalar import add
+from flashlib.validation import CHAIN, STRETCH
 
 __all__ = ["Partial", "list_parts", "merge_parts"]
 
@@ -15,16 +17,22 @@ PART = 256
 
 
 class Partial(NamedTuple):
-    """The states of all parts, ``[n_parts, n_kv_heads, lanes, ...]``."""
+    """The states of all parts, ``[n_parts, n_kv_heads, lanes, ...]``.
+
+    `lost` is what rounding took from `l`.
+    """
 
     m: np.ndarray
     l: np.ndarray
+    lost: np.ndarray
     acc: np.ndarray
 
 
 @inner
 def list_parts(lengths, seq_new, left, num_splits):
     """Cut the keys that the rows of every sequence may see into parts.
+
+    A part is never longer than a stretch, whatever `num_splits` asks for.
 
     Returns
     -------
@@ -36,8 +44,10 @@ def list_parts(lengths, seq_new, left, num_splits):
     counts = np.ones(batch, np.int64)
     for b in range(batch):
         n_keys = lengths[b] - max(lengths[b] - seq_new - left, 0)
-        wanted = num_splits if num_splits > 0 else (n_keys + PART - 1) // PART
-        counts[b] = max(min(wanted, n_keys), 1)
+        usual = min((n_keys + PART - 1) // PART, CHAIN)
+        wanted = num_splits if num_splits > 0 else usual
+        least = (n_keys + STRETCH - 1) // STRETCH
+        counts[b] = max(min(wanted, n_keys), least, 1)
     parts = np.empty((counts.sum(), 5), np.int64)
     number = 0
     for b in range(batch):
@@ -66,13 +76,13 @@ def merge_parts(
         for part in range(n_parts):
             m = max(m, partial.m[first_at + part * stride + lane])
         base = m if m > nothing else zero
-        l = math.exp(sink[head] - base)
+        l, lost = math.exp(sink[head] - base), zero
         result = out[row, head]
         result[:] = zero
         for part in range(n_parts):
             at = first_at + part * stride + lane
             corr = math.exp(partial.m[at] - base)
-            l += partial.l[at] * corr
+            l, lost = add(l, lost, partial.l[at] * corr)
             for d in range(head_dim_v):
                 result[d] += partial.acc[at * head_dim_v + d] * corr
         if l != 0:

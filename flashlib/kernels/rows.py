@@ -20,6 +20,9 @@ from flashlib.kernels.vectors import INT, INT32, Vectors, literal_target
 
 __all__ = ["add_rows", "dot_rows", "softmax_row", "vector_lanes"]
 
+# Vectors in one chain of multiply-adds.
+PIECE = 32
+
 
 @intrinsic
 def vector_lanes(typingctx, like, target):
@@ -114,25 +117,28 @@ def add_rows(
 
 
 @intrinsic
-def softmax_row(typingctx, s, s_at, n_vectors, m, l, lane, target):
-    """Turn the scores of one lane into weights, update `m` and `l`, return `corr`.
+def softmax_row(typingctx, s, s_at, n_vectors, m, l, lost, lane, target):
+    """Turn the scores of one lane into weights, and return `corr`.
 
-    Scores beyond the last key must be -inf, up to a whole vector.
+    `m`, `l` and what rounding has `lost` from `l` are updated. Scores beyond the
+    last key must be -inf, up to a whole vector.
     """
     shape, index = literal_target(target), types.intp
-    signature = s.dtype(s, index, index, m, l, index, target)
+    signature = s.dtype(s, index, index, m, l, lost, index, target)
 
     def codegen(context, builder, signature, args):
         vectors = Vectors(context, builder, s.dtype, shape)
         scores = vectors.pointer(s, args[0], args[1])
-        tops = vectors.pointer(m, args[3], args[5])
-        sums = vectors.pointer(l, args[4], args[5])
-        return _emit_row(vectors, scores, args[2], tops, sums)
+        state = [
+            vectors.pointer(kind, value, args[6])
+            for kind, value in zip((m, l, lost), args[3:6], strict=True)
+        ]
+        return _emit_row(vectors, scores, args[2], *state)
 
     return signature, codegen
 
 
-def _emit_row(vectors: Vectors, scores, n_vectors, tops, sums):
+def _emit_row(vectors: Vectors, scores, n_vectors, tops, sums, losses):
     builder, width = vectors.builder, INT(vectors.lanes)
     nothing, zero = vectors.constant(float("-inf")), vectors.constant(0.0)
     before = vectors.spread(builder.load(tops))
@@ -159,7 +165,10 @@ def _emit_row(vectors: Vectors, scores, n_vectors, tops, sums):
         emit_exp(vectors, vectors.sub(before, base)), INT32(0)
     )
     total = vectors.across(vectors.add, totals)
-    builder.store(vectors.fma(builder.load(sums), corr, total), sums)
+    l, lost = (vectors.mul(builder.load(x), corr) for x in (sums, losses))
+    l, lost = vectors.add_to(l, lost, total)
+    builder.store(l, sums)
+    builder.store(lost, losses)
     return corr
 
 
@@ -184,7 +193,7 @@ def _dots(vectors: Vectors, keys, queries, depth) -> list[ir.Value]:
         return [vectors.fma(*pair, x) for pair, x in zip(pairs, sums, strict=True)]
 
     zeros = [vectors.constant(0.0)] * (len(keys) * len(queries))
-    sums = vectors.count(whole, zeros, by_vector)
+    sums = vectors.count_in_pieces(whole, zeros, by_vector, PIECE)
     totals = [vectors.across(vectors.add, x) for x in sums]
     return vectors.count(builder.sub(depth, start), totals, by_element)
 

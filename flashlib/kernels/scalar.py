@@ -5,6 +5,10 @@ held in `m`, `l` and two small buffers that every row uses again: `s`, a tile
 of scores (64 of them are 256 bytes in float32), and `acc`, one row of values
 (128 of them are 512 bytes).
 
+A chain of additions as long as the row would pile up its rounding errors. So
+`l` comes with what it has `lost`, and the values of a tile are summed from 0,
+in the row of the result, and join `acc` together.
+
 Kernels are called with C-ordered, writable arrays of one float type:
 
 ============  =======================================================
@@ -17,7 +21,7 @@ sink          ``[n_heads]``, -inf for no sink
 scale         float
 softcap       float, 0 for no cap
 left, right   reach of the band on both sides of a row's position
-tile          keys per tile
+tile          keys per tile, few enough for one chain of additions
 out           ``[seq_q, n_heads, head_dim_v]``, written
 lse           ``[seq_q, n_heads]``, written
 ============  =======================================================
@@ -25,7 +29,7 @@ lse           ``[seq_q, n_heads]``, written
 
 import numpy as np
 
-from flashlib.kernels.jit import kernel
+from flashlib.kernels.jit import exact, kernel
 
 __all__ = ["flash_rows"]
 
@@ -52,12 +56,30 @@ def is_hidden(mask, bias, h, i, j):
     return False
 
 
+@exact
+def cap(s, softcap):
+    """Return a capped score.
+
+    subtle: 1 / softcap is infinite for the smallest numbers, so the compiler
+    must not multiply by it instead of dividing.
+    """
+    return softcap * np.tanh(s / softcap)
+
+
+@exact
+def add(total, lost, x):
+    """Return ``total + x``, and what rounding has lost from it so far."""
+    x += lost
+    after = total + x
+    return after, x - (after - total)
+
+
 @kernel
 def score(q_row, k_row, scale, softcap, bias, h, i, j):
     """Return one score: scaled, capped, biased."""
     s = dot(q_row, k_row) * scale
     if softcap > 0:
-        s = softcap * np.tanh(s / softcap)
+        s = cap(s, softcap)
     if bias.size > 0:
         heads, rows, keys = bias.shape
         s += bias[min(h, heads - 1), min(i, rows - 1), min(j, keys - 1)]
@@ -87,8 +109,8 @@ def flash_rows(q, k, v, mask, bias, sink, scale, softcap, left, right, tile, out
         for i in range(seq_q):
             lo = max(i + offset - left, 0)
             hi = min(i + offset + right + 1, seq_k)
-            m = sink[h]
-            l = one if m > lowest else zero
+            m, row = sink[h], out[i, h]
+            l, lost = one if m > lowest else zero, zero
             acc[:] = zero
             attends = False
             for start in range(lo, hi, tile):
@@ -105,16 +127,19 @@ def flash_rows(q, k, v, mask, bias, sink, scale, softcap, left, right, tile, out
                 if m_tile > m:
                     corr = np.exp(m - m_tile)
                     l *= corr
+                    lost *= corr
                     for d in range(head_dim_v):
                         acc[d] *= corr
                     m = m_tile
                 base = m if m > lowest else zero
                 # Pass 2: weights into the denominator, values into the numerator.
+                row[:] = zero
                 for j in range(start, stop):
                     if not is_hidden(mask, bias, h, i, j):
                         p = np.exp(s[j - start] - base)
-                        l += p
+                        l, lost = add(l, lost, p)
                         for d in range(head_dim_v):
-                            acc[d] += p * v[j, g, d]
-            divide(acc, l, attends, out[i, h])
+                            row[d] += p * v[j, g, d]
+                acc += row
+            divide(acc, l, attends, row)
             lse[i, h] = m + np.log(l) if l != 0 else lowest

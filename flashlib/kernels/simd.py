@@ -12,7 +12,7 @@ in these loops and in nothing else.
 import numpy as np
 
 from flashlib.kernels.jit import inner
-from flashlib.kernels.scalar import divide, is_hidden
+from flashlib.kernels.scalar import add, cap, divide, is_hidden
 
 __all__ = ["attend_head", "build_simd"]
 
@@ -49,7 +49,7 @@ def score_tile(q_row, k, mask, bias, h, g, i, start, stop, scale, softcap, s):
             continue
         s_j = dot(q_row, k[j, g]) * scale
         if softcap > 0:
-            s_j = softcap * np.tanh(s_j / softcap)
+            s_j = cap(s_j, softcap)
         if bias.size > 0:
             heads, rows, keys = bias.shape
             s_j += bias[min(h, heads - 1), min(i, rows - 1), min(j, keys - 1)]
@@ -71,8 +71,9 @@ def attend_head(
         lo = max(i + offset - left, 0)
         hi = min(i + offset + right + 1, len(k))
         m = sink[h]
-        l = one if m > lowest else zero
+        l, lost = one if m > lowest else zero, zero
         acc[:] = zero
+        row = out[i, h]
         n_seen = 0
         for start in range(lo, hi, tile):
             stop = min(start + tile, hi)
@@ -83,16 +84,19 @@ def attend_head(
             if m_tile > m:
                 corr = np.exp(m - m_tile)
                 l *= corr
+                lost *= corr
                 for d in range(acc.size):
                     acc[d] *= corr
                 m = m_tile
             base = m if m > lowest else zero
+            row[:] = zero
             for j in range(start, stop):
                 if not is_hidden(mask, bias, h, i, j):
                     p = np.exp(s[j - start] - base)
-                    l += p
-                    saxpy(acc, p, v[j, g])
-        divide(acc, l, n_seen > 0, out[i, h])
+                    l, lost = add(l, lost, p)
+                    saxpy(row, p, v[j, g])
+            saxpy(acc, one, row)
+        divide(acc, l, n_seen > 0, row)
         lse[i, h] = m + np.log(l) if l != 0 else lowest
 
 

@@ -15,27 +15,31 @@ from flashlib.kernels.vectors import INT, Vectors, literal_target
 
 __all__ = ["cap_scores", "divide_rows", "softmax_tile"]
 
+# Weights in one chain of additions.
+PIECE = 8
+
 
 @intrinsic
-def softmax_tile(typingctx, s, s_at, n_keys, m, l, corr, state_at, target):
+def softmax_tile(typingctx, s, s_at, n_keys, m, l, lost, corr, state_at, target):
     """Turn scores into weights, and take `m` and `l` past them.
 
     ============  ============================================================
     s             ``[n_keys, lanes]``: scores in, ``exp(s - m)`` out
     m, l          ``[lanes]``: running maximum and denominator, updated
+    lost          ``[lanes]``: what rounding has taken from `l`, updated
     corr          ``[lanes]``: written, ``exp(m before - m after)``
     ============  ============================================================
     """
     shape = literal_target(target)
     index = types.intp
-    signature = types.void(s, index, index, m, l, corr, index, target)
+    signature = types.void(s, index, index, m, l, lost, corr, index, target)
 
     def codegen(context, builder, signature, args):
         vectors = Vectors(context, builder, s.dtype, shape)
         scores = vectors.pointer(s, args[0], args[1])
         state = [
-            vectors.pointer(kind, value, args[6])
-            for kind, value in zip((m, l, corr), args[3:6], strict=True)
+            vectors.pointer(kind, value, args[7])
+            for kind, value in zip((m, l, lost, corr), args[3:7], strict=True)
         ]
         _emit_softmax(vectors, scores, args[2], *state)
         return context.get_dummy_value()
@@ -43,7 +47,7 @@ def softmax_tile(typingctx, s, s_at, n_keys, m, l, corr, state_at, target):
     return signature, codegen
 
 
-def _emit_softmax(vectors: Vectors, scores, n_keys, m, l, corr) -> None:
+def _emit_softmax(vectors: Vectors, scores, n_keys, m, l, lost, corr) -> None:
     builder, count = vectors.builder, vectors.target.vectors
     offsets = [INT(v * vectors.lanes) for v in range(count)]
     row = INT(count * vectors.lanes)
@@ -66,12 +70,11 @@ def _emit_softmax(vectors: Vectors, scores, n_keys, m, l, corr) -> None:
     base = [
         builder.select(none, zero, top) for none, top in zip(empty, after, strict=True)
     ]
-    sums = []
+    factors = []
     for v, offset in enumerate(offsets):
         vectors.store(after[v], m, offset)
-        factor = emit_exp(vectors, vectors.sub(before[v], base[v]))
-        vectors.store(factor, corr, offset)
-        sums.append(vectors.mul(vectors.load(l, offset), factor))
+        factors.append(emit_exp(vectors, vectors.sub(before[v], base[v])))
+        vectors.store(factors[v], corr, offset)
 
     def weigh(t, totals):
         results = []
@@ -82,8 +85,12 @@ def _emit_softmax(vectors: Vectors, scores, n_keys, m, l, corr) -> None:
             results.append(vectors.add(totals[v], p))
         return results
 
-    for total, offset in zip(vectors.count(n_keys, sums, weigh), offsets, strict=True):
-        vectors.store(total, l, offset)
+    # No chain of additions may get long: a few keys, then these sums, then tiles.
+    sums = vectors.count_in_pieces(n_keys, [zero] * count, weigh, PIECE)
+    for v, offset in enumerate(offsets):
+        before = [vectors.mul(vectors.load(x, offset), factors[v]) for x in (l, lost)]
+        for x, place in zip(vectors.add_to(*before, sums[v]), (l, lost), strict=True):
+            vectors.store(x, place, offset)
 
 
 @intrinsic

@@ -1,5 +1,6 @@
 """Take a block of lanes past one tile of keys: score, hide, weigh, add (chapter 9)."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,13 @@ from flashlib.kernels.panels import round_up
 from flashlib.kernels.threads import aligned
 from flashlib.kernels.tile_softmax import softmax_tile
 
-__all__ = ["Scratch", "attend_tile", "make_scratch"]
+__all__ = [
+    "Scratch",
+    "attend_tile",
+    "end_row",
+    "end_stretch",
+    "make_scratch",
+]
 
 
 class Scratch(NamedTuple):
@@ -27,6 +34,8 @@ class Scratch(NamedTuple):
     s             ``[tile, lanes]``: scores, then weights
     acc           ``[n_blocks, head_dim_v rounded up, lanes]``
     m, l, corr    ``[n_blocks, lanes]``
+    lost          likewise: what rounding has taken from `l`
+    past          acc, m and l of the stretches that are over
     lo, hi        ``[n_blocks, lanes]``: keys that a lane may see
     rows          ``[lanes]``: addresses of the rows of a block
     idle          a row for the lanes that have none
@@ -39,6 +48,8 @@ class Scratch(NamedTuple):
     m: np.ndarray
     l: np.ndarray
     corr: np.ndarray
+    lost: np.ndarray
+    past: tuple
     lo: np.ndarray
     hi: np.ndarray
     rows: np.ndarray
@@ -57,11 +68,48 @@ def make_scratch(q, v, tile, n_blocks, target):
         aligned(n, q),
         aligned(n, q),
         aligned(n, q),
+        aligned(n, q),
+        (
+            aligned(n * round_up(v.shape[2], rows), q),
+            aligned(n, q),
+            aligned(n, q),
+        ),
         np.empty(n, np.int64),
         np.empty(n, np.int64),
         np.empty(lanes, np.int64),
         np.empty(max(q.shape[2], v.shape[2]), q.dtype),
     )
+
+
+@inner
+def end_stretch(work, lanes, is_first):
+    """Add the sums of a stretch of keys to those before it, and start anew.
+
+    A chain of additions over all tiles of a long row would pile up its
+    rounding errors; so it gets one for every stretch, and one over stretches.
+    """
+    acc, m, l = work.past
+    if is_first:
+        acc[:], l[:] = 0, 0
+        m[:] = -np.inf
+    wide = len(acc) // len(m)
+    for i in range(len(m)):
+        base = work.m[i] if work.m[i] > -np.inf else m.dtype.type(0)
+        work.corr[i] = math.exp(m[i] - base)
+        l[i] = l[i] * work.corr[i] + work.l[i]
+        m[i], work.l[i], work.lost[i] = work.m[i], 0, 0
+    for i in range(len(acc)):
+        lane = i // (wide * lanes) * lanes + i % lanes
+        acc[i] = acc[i] * work.corr[lane] + work.acc[i]
+        work.acc[i] = 0
+
+
+@inner
+def end_row(work, lanes):
+    """Put the sums of all stretches where those of the only one would be."""
+    end_stretch(work, lanes, False)
+    acc, _, l = work.past
+    work.acc[:], work.l[:] = acc, l
 
 
 @inner
@@ -85,7 +133,7 @@ def attend_tile(v, segment, rules, packs, work, first, at, k_first, tile, target
         )  # fmt: skip
     apply_data(segment, rules, first, work.s, k_first + t0, t1 - t0, lanes, target)
     hide_edges(work.s, k_first + t0, t1 - t0, work.lo, work.hi, at, lanes)
-    softmax_tile(work.s, 0, t1 - t0, work.m, work.l, work.corr, at, target)
+    softmax_tile(work.s, 0, t1 - t0, work.m, work.l, work.lost, work.corr, at, target)
     padded, wide = round_up(n_keys, rows), round_up(v.shape[2], rows)
     for d in range(0, wide, rows):
         value_at = panel * rows * wide + d * padded + t0 * rows

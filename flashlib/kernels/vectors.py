@@ -189,6 +189,49 @@ class Vectors:
             phi.add_incoming(result, last)
         return finals
 
+    def add_to(self, total, lost, x):
+        """Return ``total + x``, and what rounding has lost from it so far."""
+        x = self.add(x, lost)
+        after = self.add(total, x)
+        return after, self.sub(x, self.sub(after, total))
+
+    def count_in_pieces(self, n, start: Sequence, body: Callable, most: int) -> list:
+        """Emit :meth:`count` over sums, `most` turns at a time.
+
+        Every piece sums from `start`, which must be 0, and is then added to the
+        pieces before: the rounding errors of a long sum do not pile up in one
+        chain.
+        """
+        builder, whole = self.builder, INT(most)
+        short = builder.icmp_signed("<=", n, whole)
+        # compiler: a loop of its own for the usual length keeps its sums in
+        # registers; inside the other one there would not be enough of them.
+        with builder.if_else(short) as (then, otherwise):
+            with then:
+                usual, usual_end = self.count(n, start, body), builder.block
+            with otherwise:
+                sums, end = self._pieces(n, start, body, whole), builder.block
+        totals = [builder.phi(value.type) for value in start]
+        for phi, one, other in zip(totals, usual, sums, strict=True):
+            phi.add_incoming(one, usual_end)
+            phi.add_incoming(other, end)
+        return totals
+
+    def _pieces(self, n, start: Sequence, body: Callable, whole) -> list:
+        builder = self.builder
+        pieces = builder.sdiv(builder.add(n, builder.sub(whole, INT(1))), whole)
+
+        def piece(i, totals):
+            at = builder.mul(i, whole)
+            left = builder.sub(n, at)
+            turns = builder.select(builder.icmp_signed("<", left, whole), left, whole)
+            sums = self.count(
+                turns, start, lambda j, sums: body(builder.add(at, j), sums)
+            )
+            return [self.add(a, b) for a, b in zip(totals, sums, strict=True)]
+
+        return self.count(pieces, start, piece)
+
     def across(self, combine: Callable, vector):
         """Combine the lanes of a vector into one value, halves with halves."""
         width = self.lanes

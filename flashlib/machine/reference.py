@@ -89,7 +89,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         "port contention",
         "on NeuronCore-v2 vector and gpsimd exclude each other on SBUF, vector and "
         "scalar on PSUM; on v3 PSUM is shared by banks",
-        "not modelled; engines never slow each other down",
+        "not modeled; engines never slow each other down",
     ),
     Difference(
         "stationary operand",
@@ -104,7 +104,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "stride penalty",
         "an inner step of 16 bytes or more halves the bandwidth of a port",
-        "not modelled",
+        "not modeled",
     ),
     Difference(
         "usable SBUF",

@@ -4,7 +4,7 @@ Sources: *arch guides* are the public NeuronCore-v2, -v3 and -v4 architecture
 guides of the AWS Neuron SDK (release 2.32); *isa docs* its ``nki.isa``
 reference; *isa docs 2.26* the last release that printed a cost formula per
 instruction; *dma guides* its DMA overview and DMA bandwidth guide. A source that
-begins with *ours* marks a modelling choice of this book, not a published number.
+begins with *ours* marks a modeling choice of this book, not a published number.
 """
 
 from collections.abc import Iterator

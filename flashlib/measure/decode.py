@@ -11,28 +11,24 @@ import numpy as np
 from flashlib.decode import flash_attention_decode, flash_attention_paged
 from flashlib.measure.host import usable_cores
 from flashlib.measure.peak import read_bytes_per_second
-from flashlib.measure.peers import limit_cores, torch_decode
+from flashlib.measure.peers import add_torch, limit_cores
 from flashlib.measure.record import Row, print_table, write
 from flashlib.measure.timing import interleave
 from flashlib.testing import make_qkv, oracle
 
-__all__ = ["compare", "main"]
+__all__ = ["compare", "in_pages", "main"]
 
 LENGTHS = (512, 2048, 8192, 32768)
 N_HEADS, N_KV_HEADS, WIDTH, BLOCK_LEN = 16, 8, 128, 16
 
 
-def functions_for(length: int) -> dict[str, Callable[[], np.ndarray]]:
-    """Return all ways over the same numbers, after a check of each."""
-    sizes = {"n_heads": N_HEADS, "n_kv_heads": N_KV_HEADS, "head_dim": WIDTH}
-    q, k, v = make_qkv(1, length, **sizes, seed=length)
-    order = np.random.default_rng(0).permutation(length // BLOCK_LEN)
-    pages = [np.empty_like(x).reshape(-1, BLOCK_LEN, *x.shape[1:]) for x in (k, v)]
-    for page, x in zip(pages, (k, v), strict=True):
-        page[order] = x.reshape(page.shape)
-    lengths, table = np.array([length]), order[None]
-    batch = [x[None] for x in (q, k, v)]
-    functions = {
+def functions_for(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray
+) -> dict[str, Callable[[], np.ndarray]]:
+    """Return decode over a cache in one piece, and over shuffled pages."""
+    batch, lengths = [x[None] for x in (q, k, v)], np.array([len(k)])
+    pages, table = in_pages(k, v, BLOCK_LEN)
+    return {
         "flashlib": lambda: flash_attention_decode(*batch, cache_seqlens=lengths).out,
         "flashlib, pages of 16": lambda: (
             flash_attention_paged(
@@ -40,21 +36,34 @@ def functions_for(length: int) -> dict[str, Callable[[], np.ndarray]]:
             ).out
         ),
     }
-    peer = torch_decode(*batch)
-    if peer is not None:
-        functions["torch"] = peer
-    want = oracle(q, k, v).out
-    for name, function in functions.items():
-        error = np.abs(function()[0] - want).max()
-        if not error < 1e-5:
-            raise AssertionError(f"{name} is off by {error:.3g}; expected below 1e-5")
-    return functions
+
+
+def in_pages(
+    k: np.ndarray, v: np.ndarray, block_len: int
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return K and V in pages of `block_len`, shuffled, and the table to them."""
+    order = np.random.default_rng(0).permutation(len(k) // block_len)
+    pages = [np.empty_like(x).reshape(-1, block_len, *x.shape[1:]) for x in (k, v)]
+    for page, x in zip(pages, (k, v), strict=True):
+        page[order] = x.reshape(page.shape)
+    return pages, order[None]
 
 
 def compare(length: int, cores: int, rounds: int) -> list[Row]:
     """Time one length, all ways in turn."""
     limit_cores(cores)
-    times = interleave(functions_for(length), rounds=rounds)
+    sizes = {"n_heads": N_HEADS, "n_kv_heads": N_KV_HEADS, "head_dim": WIDTH}
+    tensors = make_qkv(1, length, **sizes, seed=length)
+    functions, want = functions_for(*tensors), oracle(*tensors).out
+    batch = [x[None] for x in tensors]
+    with add_torch(functions, *batch, causal=False, cores=cores):
+        for name, function in functions.items():
+            error = np.abs(function()[0] - want).max()
+            if not error < 1e-5:
+                raise AssertionError(
+                    f"{name} is off by {error:.3g}; expected below 1e-5"
+                )
+        times = interleave(functions, rounds=rounds)
     n_bytes = 2 * length * N_KV_HEADS * WIDTH * 4
     case = f"{N_HEADS}/{N_KV_HEADS}/{WIDTH}, {length} keys, {cores} core"
     return [

@@ -1,69 +1,60 @@
 """Attention of other libraries, where they are installed, to compare with (book)."""
 
-import importlib.util
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from flashlib.kernels.peak import limit_workers
+from flashlib.measure.torch_process import TorchProcess, installed
 
-__all__ = ["limit_cores", "torch_decode", "torch_prefill"]
+__all__ = ["add_torch", "limit_cores"]
 
 
 def limit_cores(n: int) -> None:
-    """Let flashlib's kernels and PyTorch use `n` cores."""
-    limit_workers(n)
-    if _installed("torch"):
-        import torch
+    """Let flashlib's kernels, and the matrix products of NumPy, use `n` cores.
 
-        torch.set_num_threads(n)
-
-
-def torch_prefill(
-    q: np.ndarray, k: np.ndarray, v: np.ndarray, *, causal: bool
-) -> Callable[[], np.ndarray] | None:
-    """Return PyTorch's attention on the same numbers, or None without PyTorch.
-
-    The arrays are laid out as PyTorch likes them, ``[1, heads, seq, width]``,
-    before the clock starts.
+    The latter needs threadpoolctl; without it they use what the environment says.
     """
-    if not _installed("torch"):
-        return None
-    import torch
+    limit_workers(n)
+    with contextlib.suppress(ImportError):
+        from threadpoolctl import threadpool_limits
 
-    tensors = [_heads_first(torch, x[None]) for x in (q, k, v)]
-
-    def run():
-        out = torch.nn.functional.scaled_dot_product_attention(
-            *tensors, is_causal=causal, enable_gqa=True
-        )
-        return out[0].transpose(0, 1).numpy()
-
-    return run
+        threadpool_limits(n, user_api="blas")
 
 
-def torch_decode(
-    q: np.ndarray, k_cache: np.ndarray, v_cache: np.ndarray
-) -> Callable[[], np.ndarray] | None:
-    """Return PyTorch's attention of one new token over whole caches, or None."""
-    if not _installed("torch"):
-        return None
-    import torch
+@contextlib.contextmanager
+def add_torch(
+    functions: dict[str, Callable[[], np.ndarray]],
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    *,
+    causal: bool,
+    cores: int,
+) -> Iterator[bool]:
+    """Add PyTorch's attention to `functions` under ``"torch"``, if there is one.
 
-    tensors = [_heads_first(torch, x) for x in (q, k_cache, v_cache)]
+    Parameters
+    ----------
+    functions : dict
+        What is compared, by name.
+    q, k, v : numpy.ndarray
+        ``[batch, seq, heads, width]``.
+    causal : bool
+        Top-left aligned, as PyTorch has it.
+    cores : int
 
-    def run():
-        out = torch.nn.functional.scaled_dot_product_attention(
-            *tensors, enable_gqa=True
-        )
-        return out.transpose(1, 2).numpy()
-
-    return run
-
-
-def _heads_first(torch, x: np.ndarray):
-    return torch.from_numpy(np.ascontiguousarray(x)).transpose(1, 2).contiguous()
-
-
-def _installed(name: str) -> bool:
-    return importlib.util.find_spec(name) is not None
+    Yields
+    ------
+    bool
+        Whether it was added; its process ends with the context.
+    """
+    if not installed():
+        yield False
+        return
+    functions["torch"] = peer = TorchProcess(q, k, v, causal=causal, cores=cores)
+    try:
+        yield True
+    finally:
+        peer.close()

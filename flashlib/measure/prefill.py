@@ -4,19 +4,20 @@ Every result is checked against the float64 oracle before a clock starts.
 """
 
 import argparse
+from collections.abc import Callable
 
 import numpy as np
 
 from flashlib.attention import flash_attention
 from flashlib.measure.host import usable_cores
 from flashlib.measure.peak import flops_per_second
-from flashlib.measure.peers import limit_cores, torch_prefill
+from flashlib.measure.peers import add_torch, limit_cores
 from flashlib.measure.record import Row, print_table, write
-from flashlib.measure.timing import interleave
+from flashlib.measure.timing import Timing, interleave
 from flashlib.testing import make_qkv, oracle
 from flashlib.traffic import causal_pairs
 
-__all__ = ["check", "compare", "main"]
+__all__ = ["check", "compare", "main", "race"]
 
 LENGTHS = (128, 511, 1024, 2044, 4096)
 # Query heads, KV heads, width, causal.
@@ -44,6 +45,21 @@ def check(out: np.ndarray, tensors: tuple[np.ndarray, ...], causal: bool) -> flo
     return worst
 
 
+def race(
+    functions: dict[str, Callable[[], np.ndarray]],
+    tensors: tuple[np.ndarray, ...],
+    causal: bool,
+    cores: int,
+    rounds: int,
+) -> dict[str, Timing]:
+    """Check all functions and PyTorch, then time them in turn."""
+    batch = [x[None] for x in tensors]
+    with add_torch(functions, *batch, causal=causal, cores=cores):
+        for function in functions.values():
+            check(function().reshape(tensors[0].shape), tensors, causal)
+        return interleave(functions, rounds=rounds)
+
+
 def compare(
     n: int, shape: tuple[int, int, int, bool], cores: int, rounds: int
 ) -> list[Row]:
@@ -54,12 +70,7 @@ def compare(
     )
     limit_cores(cores)
     functions = {"flashlib": lambda: flash_attention(*tensors, causal=causal).out}
-    peer = torch_prefill(*tensors, causal=causal)
-    if peer is not None:
-        functions["torch"] = peer
-    for function in functions.values():
-        check(function(), tensors, causal)
-    times = interleave(functions, rounds=rounds)
+    times = race(functions, tensors, causal, cores, rounds)
     pairs = causal_pairs(n) if causal else n * n
     flops = 4 * n_heads * width * pairs
     kind = "causal" if causal else "full"
@@ -70,7 +81,7 @@ def compare(
             name,
             *(1e3 * x for x in time[:3]),
             flops / time.median / 1e9,
-            times["torch"].median / time.median if peer is not None else None,
+            times["torch"].median / time.median if "torch" in times else None,
         )
         for name, time in times.items()
     ]
@@ -86,11 +97,13 @@ def main(arguments: list[str] | None = None) -> None:
     chosen = parser.parse_args(arguments)
     rows, peaks = [], {}
     for cores in sorted(set(chosen.cores)):
-        peaks[cores] = flops_per_second(cores) / 1e9
+        tops = [flops_per_second(cores)]
         for shape in SHAPES[: chosen.shapes]:
             for n in chosen.lengths:
                 rows += compare(n, shape, cores, chosen.rounds)
-    print_table(rows, "GFLOP/s", "torch")
+                tops.append(flops_per_second(cores))
+        peaks[cores] = max(tops) / 1e9
+    print_table(rows, "GFLOP/s", "torch", peaks)
     for cores, peak in peaks.items():
         print(f"peak of the register tile on {cores} core(s): {peak:.0f} GFLOP/s")
     print(write("prefill", rows, unit="GFLOP/s", peer="torch", peaks=peaks))

@@ -2,9 +2,10 @@
 
 import json
 import os
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from flashlib.measure.host import (
     caches,
@@ -14,9 +15,9 @@ from flashlib.measure.host import (
     versions,
 )
 
-__all__ = ["FOLDER", "Row", "machine_card", "print_table", "write"]
+__all__ = ["FOLDER", "Row", "machine_card", "print_table", "read", "write"]
 
-FOLDER = Path("book/measurements")
+FOLDER = Path(__file__).parents[2] / "book" / "measurements"
 
 
 class Row(NamedTuple):
@@ -54,13 +55,26 @@ def machine_card() -> dict[str, object]:
         "memory_bytes": memory_bytes(),
         "caches": [cache._asdict() for cache in caches()],
         "versions": versions("numpy", "numba", "llvmlite", "torch"),
+        "blas_threads": os.environ.get("OPENBLAS_NUM_THREADS", "all"),
         "load_average": [round(load, 2) for load in loads],
         "date": datetime.now(UTC).date().isoformat(),
     }
 
 
-def print_table(rows: list[Row], unit: str, peer: str) -> None:
-    """Print rows as aligned columns."""
+def print_table(
+    rows: list[Row], unit: str, peer: str, peaks: Mapping | None = None
+) -> None:
+    """Print rows as aligned columns.
+
+    Parameters
+    ----------
+    rows : list of Row
+    unit, peer : str
+        Of the rates, and whom the ratios compare with.
+    peaks : mapping, optional
+        The highest possible rate by the number of cores, for cases that end in
+        ``"n cores"``; its keys may be strings, as they are in a file.
+    """
     header = ("case", "who", "ms", "low", "high", unit, f"x {peer}")
     lines = [header] + [
         (
@@ -74,6 +88,12 @@ def print_table(rows: list[Row], unit: str, peer: str) -> None:
         )
         for row in rows
     ]
+    if peaks is not None:
+        tops = {int(cores): peak for cores, peak in peaks.items()}
+        shares = [f"{row.rate / tops[int(row.case.split()[-2])]:.0%}" for row in rows]
+        columns = ["of peak", *shares]
+        lines = [(*line, share) for line, share in zip(lines, columns, strict=True)]
+        header = lines[0]
     widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
     for line in lines:
         cells = [
@@ -101,3 +121,22 @@ def write(claim: str, rows: list[Row], folder: Path = FOLDER, **facts: object) -
     }
     place.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return place
+
+
+def read(claim: str, folder: Path = FOLDER) -> dict[str, Any]:
+    """Return what ``<claim>.json`` holds, its rows as :class:`Row`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the claim has not been measured; the message names the command.
+    """
+    place = folder / f"{claim}.json"
+    if not place.exists():
+        raise FileNotFoundError(
+            f"claim has {claim!r}; expected a measurement in {place.parent}; "
+            f"python -m flashlib.measure.{claim} takes it"
+        )
+    content = json.loads(place.read_text(encoding="utf-8"))
+    content["rows"] = [Row(**row) for row in content["rows"]]
+    return content

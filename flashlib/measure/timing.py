@@ -34,6 +34,8 @@ def interleave(
 ) -> dict[str, Timing]:
     """Run all functions in turn, `rounds` times, after one turn that is not counted.
 
+    A function that runs elsewhere has a method ``seconds()`` and times itself.
+
     Examples
     --------
     >>> times = interleave({"nothing": lambda: None}, rounds=7)
@@ -43,12 +45,16 @@ def interleave(
     seconds: dict[str, list[float]] = {name: [] for name in functions}
     for turn in range(rounds + 1):
         for name, function in functions.items():
-            start = time.perf_counter()
-            function()
-            spent = time.perf_counter() - start
+            spent = getattr(function, "seconds", lambda f=function: _spent(f))()
             if turn:
                 seconds[name].append(spent)
     return {
         name: Timing(median(spent), min(spent), max(spent), len(spent))
         for name, spent in seconds.items()
     }
+
+
+def _spent(function: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start

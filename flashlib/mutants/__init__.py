@@ -5,8 +5,8 @@
 'It never subtracts the largest score.'
 """
 
-from .loop import PlainLoop
-from .museum import MUTANTS
-from .mutant import Mutant
+from flashlib.mutants.loop import PlainLoop
+from flashlib.mutants.museum import MUTANTS
+from flashlib.mutants.mutant import Mutant
 
 __all__ = ["MUTANTS", "Mutant", "PlainLoop"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .loop import PlainLoop
+from flashlib.mutants.loop import PlainLoop
 
 
 class OffByOne(PlainLoop):
@@ -91,6 +91,28 @@ class LowestMask(PlainLoop):
         return s, call.v[keys, self.kv_head(call, h)]
 
 
+class LowBiasHides(PlainLoop):
+    """It takes a finite bias below -3e38 for -inf."""
+
+    def live(self, call, h, i, a, b):
+        seen = np.ones(b - a, bool)
+        if call.mask is not None:
+            seen &= call.mask[h, i, a:b]
+        if call.bias is not None:
+            seen &= call.bias[h, i, a:b] > -3e38
+        return seen
+
+
+class RowsOfABlock(PlainLoop):
+    """It places a row by its number within a block of 256 rows."""
+
+    def key_range(self, call, i):
+        position = i % 256 + call.seq_k - call.seq_q
+        lo = 0 if call.left is None else position - call.left
+        hi = call.seq_k if call.right is None else position + call.right + 1
+        return max(lo, 0), min(hi, call.seq_k)
+
+
 class ZeroTimesNan(PlainLoop):
     """It weighs masked values with zero, and 0 times NaN is NaN."""
 
@@ -112,6 +134,33 @@ class BiasBeforeSoftcap(PlainLoop):
             s = s + call.bias[h, i, keys]
         if call.softcap is not None:
             s = call.softcap * np.tanh(s / call.softcap)
+        return s
+
+
+class SmallSoftcapIgnored(PlainLoop):
+    """It takes a softcap of 1 or less for none."""
+
+    def scores(self, call, h, i, keys):
+        s = call.k[keys, self.kv_head(call, h)] @ call.q[i, h]
+        s *= self.pick_scale(call)
+        if call.softcap is not None and call.softcap > 1:
+            s = call.softcap * np.tanh(s / call.softcap)
+        if call.bias is not None:
+            s = s + call.bias[h, i, keys]
+        return s
+
+
+class SoftcapByReciprocal(PlainLoop):
+    """It multiplies by 1 / c, which is infinite for the smallest c."""
+
+    def scores(self, call, h, i, keys):
+        s = call.k[keys, self.kv_head(call, h)] @ call.q[i, h]
+        s *= self.pick_scale(call)
+        if call.softcap is not None:
+            c = s.dtype.type(call.softcap)
+            s = c * np.tanh(s * (1 / c))
+        if call.bias is not None:
+            s = s + call.bias[h, i, keys]
         return s
 
 
@@ -139,7 +188,11 @@ FAULTS = {
     "mask_of_head_zero": MaskOfHeadZero,
     "finite_mask": FiniteMask,
     "lowest_mask": LowestMask,
+    "low_bias_hides": LowBiasHides,
+    "rows_of_a_block": RowsOfABlock,
     "zero_times_nan": ZeroTimesNan,
     "bias_before_softcap": BiasBeforeSoftcap,
+    "small_softcap_ignored": SmallSoftcapIgnored,
+    "softcap_by_reciprocal": SoftcapByReciprocal,
     "softcap_without_division": SoftcapWithoutDivision,
 }

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from flashlib.mutants.call import Call, spread
 from flashlib.output import AttentionOutput
-
-from .call import Call, spread
 
 
 class PlainLoop:
@@ -65,10 +64,14 @@ class PlainLoop:
         lse = np.full((call.seq_q, call.n_heads), -np.inf, work)
         acc = np.zeros(v.shape[2], work)
         with np.errstate(all="ignore"):
-            for h, i in np.ndindex(call.n_heads, call.seq_q):
+            for h, i in self.order(call):
                 out[i, h], lse[i, h] = self.row(call, h, i, acc)
         precise = np.float64 if q.dtype == np.float64 else np.float32
         return AttentionOutput(out.astype(q.dtype), lse.astype(precise))
+
+    def order(self, call):
+        """Yield every query row of every head, once; cores may share them out."""
+        yield from np.ndindex(call.n_heads, call.seq_q)
 
     def row(self, call, h, i, acc):
         """Walk the keys of query row i of head h; acc is one buffer for all rows."""

@@ -12,8 +12,7 @@ from functools import cache
 from types import MappingProxyType
 
 from flashlib.contract import failures
-
-from .loop import PlainLoop
+from flashlib.mutants.loop import PlainLoop
 
 SHOWN = 3  # failures that an exhibit spells out
 
@@ -58,7 +57,7 @@ class Mutant:
         for name in self.changed():
             right, wrong = (
                 _code(getattr(owner, name))
-                for owner in (PlainLoop, type(self.attention))
+                for owner in (self.right, type(self.attention))
             )
             lines = list(difflib.ndiff(right, wrong))
             blocks.append("\n".join(x.rstrip() for x in lines if not x.startswith("?")))
@@ -66,9 +65,16 @@ class Mutant:
         return Listing(f"```diff\n{body}\n```")
 
     def changed(self) -> tuple[str, ...]:
-        """Name the methods of the plain loop that this mutant replaces."""
+        """Name the methods of the right loop that this mutant replaces."""
         own = vars(type(self.attention))
-        return tuple(name for name in own if name in vars(PlainLoop) and name[0] != "_")
+        return tuple(
+            name for name in own if hasattr(self.right, name) and name[0] != "_"
+        )
+
+    @property
+    def right(self) -> type[PlainLoop]:
+        """The right loop that this mutant is a copy of, but for its fault."""
+        return type(self.attention).__base__
 
     def killed_by(self) -> tuple[str, ...]:
         """Run every check of `flashlib.contract` and name those that fail."""

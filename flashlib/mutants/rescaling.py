@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .loop import PlainLoop
+from flashlib.mutants.loop import PlainLoop
 
 
 class NoMax(PlainLoop):
@@ -81,6 +81,39 @@ class Base2Lse(PlainLoop):
         return acc / l, m + np.log2(l)
 
 
+class RescaleInPart(PlainLoop):
+    """It rescales the first 128 columns of acc and leaves the others behind."""
+
+    def rescale(self, m, l, acc, m_tile):
+        if m_tile > m:
+            corr = self.exp(m - m_tile)
+            l *= corr
+            acc[:128] *= corr
+            m = m_tile
+        return m, l, acc
+
+
+class OneLongChain(PlainLoop):
+    """It adds one key at a time, in a chain of additions as long as the row."""
+
+    def absorb(self, m, l, acc, s, v):
+        for score, row in zip(s, v, strict=True):
+            p = self.exp(score - m)
+            l += p
+            acc += p * row
+        return m, l, acc
+
+
+class ZeroWeightUnread(PlainLoop):
+    """It skips a value whose weight is zero, NaN or not."""
+
+    def absorb(self, m, l, acc, s, v):
+        p = self.exp(s - m)
+        l += p.sum()
+        acc += p[p != 0] @ v[p != 0]
+        return m, l, acc
+
+
 class SinkPerTile(PlainLoop):
     """It counts the sink once for every tile."""
 
@@ -127,6 +160,9 @@ FAULTS = {
     "inverse_rescale": InverseRescale,
     "max_replaced_first": MaxReplacedFirst,
     "ge_for_gt": GeForGt,
+    "rescale_in_part": RescaleInPart,
+    "one_long_chain": OneLongChain,
+    "zero_weight_unread": ZeroWeightUnread,
     "base_2_lse": Base2Lse,
     "sink_per_tile": SinkPerTile,
     "sink_at_the_end": SinkAtTheEnd,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .loop import PlainLoop
+from flashlib.mutants.loop import PlainLoop
 
 
 class DroppedLastTile(PlainLoop):
@@ -21,6 +21,38 @@ class GqaTileOrder(PlainLoop):
 
     def kv_head(self, call, h):
         return h % call.n_kv_heads
+
+
+class WrongStripe(PlainLoop):
+    """It takes the keys of its KV head and the values of the stripe beside it."""
+
+    def tile(self, call, h, i, a, b):
+        keys = a + np.flatnonzero(self.live(call, h, i, a, b))
+        s = self.scores(call, h, i, keys)
+        return s, call.v[keys, (self.kv_head(call, h) + 1) % call.n_kv_heads]
+
+
+class FirstColumns(PlainLoop):
+    """It multiplies 128 columns of q and k, whatever the width of a head."""
+
+    def scores(self, call, h, i, keys):
+        s = call.k[keys, self.kv_head(call, h), :128] @ call.q[i, h, :128]
+        s *= self.pick_scale(call)
+        if call.softcap is not None:
+            s = call.softcap * np.tanh(s / call.softcap)
+        if call.bias is not None:
+            s = s + call.bias[h, i, keys]
+        return s
+
+
+class HeavyFirstRace(PlainLoop):
+    """It deals rows out heavy first; two cores get the last but one, none the last."""
+
+    def order(self, call):
+        rows = list(np.ndindex(call.n_heads, call.seq_q))
+        ranges = [self.key_range(call, i) for _, i in rows]
+        rows = [rows[n] for n in np.argsort([lo - hi for lo, hi in ranges])]
+        yield from rows[:-1] + rows[-2:-1] if len(rows) > 1 else rows
 
 
 class NoReset(PlainLoop):
@@ -99,6 +131,15 @@ class HalfAllTheWay(PlainLoop):
         return dtype
 
 
+class ClippedOut(PlainLoop):
+    """It clips its output to the range of float16."""
+
+    def finish(self, m, l, acc):
+        if l == 0:
+            return np.zeros_like(acc), -np.inf
+        return np.clip(acc / l, -65504, 65504), m + np.log(l)
+
+
 class ZeroNumerator(PlainLoop):
     """It takes a numerator of zero for an empty row."""
 
@@ -129,6 +170,9 @@ CHAPTER = 5
 FAULTS = {
     "dropped_last_tile": DroppedLastTile,
     "gqa_tile_order": GqaTileOrder,
+    "wrong_stripe": WrongStripe,
+    "first_columns": FirstColumns,
+    "heavy_first_race": HeavyFirstRace,
     "no_reset": NoReset,
     "half_weights": HalfWeights,
     "short_exp": ShortExp,
@@ -138,6 +182,7 @@ FAULTS = {
     "unsigned_scale": UnsignedScale,
     "assumed_strides": AssumedStrides,
     "half_all_the_way": HalfAllTheWay,
+    "clipped_out": ClippedOut,
     "zero_numerator": ZeroNumerator,
     "no_empty_guard": NoEmptyGuard,
     "nan_laundering": NanLaundering,

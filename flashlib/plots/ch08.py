@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from . import svg
+from . import palette, svg
 
 WIDTH, HEIGHT = 640, 404
 LEFT, TOP, COLUMN, ROW = 168.0, 98.0, 44.0, 25.0
@@ -80,8 +80,8 @@ def ruler_figure(
         figsize=(6.4, 0.27 * len(names) + 1.1), layout="constrained"
     )
     for y, name in enumerate(names):
-        color, marker = ("#0072B2", "o") if name in right else ("#D55E00", "s")
-        axes.plot([0.1, errors[name]], [y, y], color="#DDDDDD", linewidth=1)
+        color, marker = (palette.BLUE, "o") if name in right else (palette.ORANGE, "s")
+        axes.plot([0.1, errors[name]], [y, y], color=palette.FAINT, linewidth=1)
         axes.plot(errors[name], y, marker, color=color)
     for (label, bar), dash in zip(bars.items(), ("-", "--"), strict=True):
         axes.axvline(bar, color="black", linewidth=1.2, linestyle=dash)
@@ -121,6 +121,6 @@ def heat_figure(
     axes.tick_params(length=0)
     axes.set_xticks(np.arange(len(topics) + 1) - 0.5, minor=True)
     axes.set_yticks(np.arange(len(mutants) + 1) - 0.5, minor=True)
-    axes.grid(which="minor", color="#DDDDDD", linewidth=0.6)
+    axes.grid(which="minor", color=palette.FAINT, linewidth=0.6)
     axes.tick_params(which="minor", length=0)
     return figure

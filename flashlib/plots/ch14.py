@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from . import svg
+from . import palette, svg
 
 WIDTH, HEIGHT = 640, 372
 LEFT, BOX, GAP = 62.0, 42.0, 6.0
@@ -111,7 +111,11 @@ def bandwidth_figure(
         GB/s of every run, for each way to read and each number of keys.
     """
     figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-    looks = (("#8A8A8A", "D", ":"), ("#0072B2", "o", "-"), ("#D55E00", "s", "--"))
+    looks = (
+        (palette.GRAY, "D", ":"),
+        (palette.BLUE, "o", "-"),
+        (palette.ORANGE, "s", "--"),
+    )
     for (name, rates), (color, marker, dash) in zip(runs.items(), looks, strict=True):
         slow, middle, fast = np.quantile(rates, (0, 0.5, 1), axis=1)
         axes.fill_between(keys, slow, fast, color=color, alpha=0.15, linewidth=0)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from . import svg
+from . import palette, svg
 
 WIDTH, HEIGHT = 640, 456
 ENGINES = ("tensor", "vector", "scalar", "gpsimd", "dma")
@@ -155,8 +155,8 @@ def engines_figure(events: Iterable[tuple[str, str, float, float, float]]) -> Fi
     named, last = set(), dict.fromkeys(ENGINES, -1e9)
     for engine, step, start, busy, end in events:
         row = ENGINES.index(engine)
-        axes.barh(row, end - start, left=start, height=0.42, color="#D0D0D0")
-        axes.barh(row, max(busy, 12), left=start, height=0.42, color="#0072B2")
+        axes.barh(row, end - start, left=start, height=0.42, color=palette.FAINT)
+        axes.barh(row, max(busy, 12), left=start, height=0.42, color=palette.BLUE)
         if step not in named:
             below = start - last[engine] < 400
             height = row + (0.27 if below else -0.27)
@@ -181,9 +181,9 @@ def product_figure(k: int, m: int, n: int) -> Figure:
         one.
     """
     parts = (
-        ("stationary A", f"K = {k}", f"M = {m} columns", k, m, "#0072B2"),
-        ("moving B", f"K = {k}", f"N = {n} columns", k, n, "#009E73"),
-        ("result C = AᵀB", f"M = {m}", f"N = {n} columns", m, n, "#D55E00"),
+        ("stationary A", f"K = {k}", f"M = {m} columns", k, m, palette.BLUE),
+        ("moving B", f"K = {k}", f"N = {n} columns", k, n, palette.GREEN),
+        ("result C = AᵀB", f"M = {m}", f"N = {n} columns", m, n, palette.ORANGE),
     )
     figure, axes = plt.subplots(figsize=(6.4, 2.9), layout="constrained")
     x = 0.0

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from . import svg
+from . import palette, svg
 
 WIDTH, HEIGHT = 640, 352
 LEFT, RIGHT, TOP, BASE = 58.0, 372.0, 44.0, 300.0
@@ -117,10 +117,10 @@ def crossing_figure(
         Microseconds of work by name, one for each entry of `columns`.
     """
     looks = (
-        ("#000000", "s", "-"),
-        ("#D55E00", "^", "-"),
-        ("#0072B2", "o", "-"),
-        ("#8A8A8A", "x", "--"),
+        (palette.DARK, "s", "-"),
+        (palette.ORANGE, "^", "-"),
+        (palette.BLUE, "o", "-"),
+        (palette.GRAY, "x", "--"),
     )
     figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
     for (name, values), (color, marker, dash) in zip(times.items(), looks, strict=True):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from . import svg
+from . import palette, svg
 
 WIDTH, HEIGHT = 640, 348
 UNIT = 1.5  # pixels per row or column of the array
@@ -138,7 +138,7 @@ def rounding_figure(
         Largest error of each way.
     """
     figure, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
-    looks = (("#0072B2", "o", "-"), ("#D55E00", "s", "--"))
+    looks = ((palette.BLUE, "o", "-"), (palette.ORANGE, "s", "--"))
     for (name, values), (color, marker, dash) in zip(
         errors.items(), looks, strict=True
     ):

@@ -41,6 +41,8 @@ REFUSED = [
     (decode, {"cache_seqlens": [True, True]}, DTypeError, "expected integers"),
     (decode, {"num_splits": 0}, ArgumentError, "num_splits has 0"),
     (decode, {"num_splits": 1.5}, ArgumentError, "num_splits has 1.5"),
+    (decode, {"num_splits": -(2**63)}, ArgumentError, "num_splits has -922337203685"),
+    (decode, {"num_splits": np.ones((9, 2))}, ArgumentError, "num_splits has array("),
     (decode, {"window": 0}, ArgumentError, "window has 0"),
     (decode, {"softcap": -1.0}, ArgumentError, "softcap has -1.0"),
     (decode, {"sink": np.zeros(3, np.float32)}, ShapeError, "sink has shape (3,)"),
@@ -104,3 +106,55 @@ def test_nothing_to_do_is_legal():
     assert none.out.shape == (2, 0, 4, 8)
     assert varlen([0], [0]).lse.tolist() == [[-np.inf] * 4] * 2
     assert varlen([0], [0], n=0).out.shape == (0, 4, 8)
+
+
+@pytest.mark.parametrize("backend", flashlib.available_backends())
+def test_any_number_of_splits_is_legal(backend):
+    random = np.random.default_rng(0)
+    q, k, v = (
+        random.standard_normal((1, n, h, 8), np.float32)
+        for n, h in ((1, 4), (90, 2), (90, 2))
+    )
+    want = decode(q, k, v, cache_seqlens=[90], backend=backend)
+    for num_splits in (1, 64, 65, 2**31, 2**63, 2**80):
+        got = decode(
+            q, k, v, cache_seqlens=[90], num_splits=num_splits, backend=backend
+        )
+        np.testing.assert_allclose(got.out, want.out, atol=1e-6)
+
+
+SIZES = {
+    "no columns of q": (2, 3, 4, 2, 0, 5),
+    "no columns of v": (2, 3, 4, 2, 5, 0),
+    "no columns": (2, 3, 4, 2, 0, 0),
+    "no heads": (2, 3, 0, 0, 5, 5),
+    "no query heads": (2, 3, 0, 2, 5, 5),
+    "no new token": (2, 0, 4, 2, 5, 5),
+    "no sequence": (0, 3, 4, 2, 5, 5),
+}
+
+
+@pytest.mark.parametrize("num_splits", (None, 3))
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("backend", flashlib.available_backends())
+def test_sizes_of_zero(backend, name, num_splits):
+    batch, seq_new, n_heads, n_kv_heads, head_dim, head_dim_v = SIZES[name]
+    q = np.ones((batch, seq_new, n_heads, head_dim), np.float32)
+    k = np.ones((batch, 6, n_kv_heads, head_dim), np.float32)
+    v = np.ones((batch, 6, n_kv_heads, head_dim_v), np.float32)
+    options = {
+        "cache_seqlens": np.full(batch, 5), "num_splits": num_splits,
+        "backend": backend, "causal": False,
+    }  # fmt: skip
+    table = np.arange(3 * batch).reshape(batch, 3)
+    pages = [x.reshape(3 * batch, 2, *x.shape[2:]) for x in (k, v)]
+    for got in (
+        flashlib.flash_attention_decode(q, k, v, **options),
+        flashlib.flash_attention_paged(q, *pages, block_table=table, **options),
+    ):
+        assert got.out.shape == (batch, seq_new, n_heads, head_dim_v)
+        np.testing.assert_allclose(got.out, 1, rtol=1e-6)
+        np.testing.assert_allclose(got.lse, np.log(5) + head_dim**0.5, rtol=1e-6)
+    if batch:
+        got = flashlib.flash_attention(q[0], k[0], v[0], backend=backend)
+        assert got.out.shape == (seq_new, n_heads, head_dim_v)

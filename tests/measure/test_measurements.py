@@ -1,12 +1,21 @@
 """The measurements: what they check, what they write; never how fast anything is."""
 
-import json
-
 import numpy as np
 import pytest
 
 from flashlib import flash_attention
-from flashlib.measure import decode, first_call, growth, ladder, peak, prefill, record
+from flashlib.measure import (
+    decode,
+    first_call,
+    growth,
+    ladder,
+    memory,
+    paged,
+    peak,
+    prefill,
+    record,
+    scaling,
+)
 from flashlib.measure.timing import Timing, interleave
 from flashlib.testing import make_qkv
 
@@ -31,34 +40,81 @@ def test_a_wrong_result_is_not_timed(causal):
         prefill.check(wrong, tensors, causal)
 
 
-def test_a_measurement_is_a_table_and_a_file(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(record, "FOLDER", tmp_path)
-    monkeypatch.setattr(record.write, "__defaults__", (tmp_path,))
-    one = ["--lengths", "32", "--cores", "1", "--rounds", "1"]
+ONE = ["--lengths", "32", "--cores", "1", "--rounds", "1"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Let measurements be quick, and write into a folder of their own."""
+    for function in (record.read, record.write):
+        monkeypatch.setattr(function, "__defaults__", (tmp_path,))
     quick = dict.fromkeys(("repeats", "rounds"), 1)
     monkeypatch.setattr(peak.flops_per_second, "__kwdefaults__", quick)
     small = {"n_bytes": 2**16, "rounds": 1}
     monkeypatch.setattr(peak.read_bytes_per_second, "__kwdefaults__", small)
-    for claim, main in (("prefill", prefill.main), ("ladder", ladder.main)):
-        main(one)
-        content = json.loads((tmp_path / f"{claim}.json").read_text())
-        assert content["claim"] == claim and content["peaks"]["1"] > 0
-        names = {row["name"] for row in content["rows"]}
-        assert names >= ({"flashlib"} if claim == "prefill" else set(ladder.RUNGS))
-        assert all(row["rate"] > 0 for row in content["rows"])
-        assert content["machine"]["cores"] >= 1
-    decode.main(one)
-    content = json.loads((tmp_path / "decode.json").read_text())
-    assert {"flashlib", "flashlib, pages of 16"} <= {
-        row["name"] for row in content["rows"]
-    }
-    assert "flashlib" in capsys.readouterr().out
+    return tmp_path
+
+
+def names(content):
+    return {row.name for row in content["rows"]}
+
+
+def test_a_measurement_is_a_table_and_a_file(folder, capsys):
+    prefill.main(ONE)
+    content = record.read("prefill")
+    assert content["claim"] == "prefill" and content["peaks"]["1"] > 0
+    assert "flashlib" in names(content) and content["machine"]["cores"] >= 1
+    assert all(row.low <= row.milliseconds <= row.high for row in content["rows"])
+    shown = capsys.readouterr().out
+    assert "flashlib" in shown and str(folder / "prefill.json") in shown
+
+
+def test_the_ladder_climbs_every_rung(folder):
+    ladder.main(ONE)
+    content = record.read("ladder")
+    assert names(content) >= set(ladder.RUNGS) >= {"pool", "tiles", "blocked"}
+    assert all(row.rate > 0 for row in content["rows"])
+    assert content["peaks"]["1"] > 0 and content["bandwidths"]["1"] > 0
+
+
+def test_decode_and_pages_are_measured(folder):
+    decode.main(ONE)
+    assert names(record.read("decode")) >= {"flashlib", "flashlib, pages of 16"}
+    paged.main(["--lengths", "256", "--cores", "1", "--rounds", "1"])
+    ratios = {row.name: row.ratio for row in record.read("paged")["rows"]}
+    assert ratios.pop(paged.WHOLE) == 1 and len(ratios) == len(paged.BLOCK_LENS)
+
+
+def test_pages_hold_the_same_tokens():
+    _, k, v = make_qkv(1, 64, n_heads=2, n_kv_heads=2)
+    pages, table = decode.in_pages(k, v, 16)
+    assert np.array_equal(pages[0][table[0]].reshape(k.shape), k)
+    assert np.array_equal(pages[1][table[0]].reshape(v.shape), v)
+
+
+def test_what_was_not_measured_says_how_to(folder):
+    with pytest.raises(FileNotFoundError, match=r"python -m flashlib.measure.ladder"):
+        record.read("ladder")
+
+
+def test_time_and_memory_of_lengths_that_run_apart(folder, monkeypatch):
+    monkeypatch.setattr(scaling, "measure_apart", growth.measure_here)
+    monkeypatch.setattr(memory, "measure_apart", growth.measure_here)
+    scaling.main(["--lengths", "64", "128", "--cores", "1", "--rounds", "1"])
+    content = record.read("scaling")
+    assert len(content["exponents"]["1"]) == 1 and content["gains"]["64"] == 1
+    memory.main(["--lengths", "64"])
+    assert record.read("memory")["memory"]["64"]["by_rights"] > 0
 
 
 def test_growth_runs_here():
-    *seconds, peak_bytes, rights = growth.measure_here(128, 1)
-    assert min(seconds) > 0 and peak_bytes >= 0
-    assert rights == 128 * 128 * 4 * (2 * 16 + 4 * 8) + 128 * 16 * 4
+    found = growth.measure_here(128, 1, 1)
+    assert min(found[:3]) > 0 and found.peak >= 0
+    assert found.rights == 128 * 128 * 4 * (2 * 16 + 4 * 8) + 128 * 16 * 4
+
+
+def test_powers_are_those_of_the_times():
+    assert scaling.exponents({10: 1.0, 20: 8.0}) == [3.0]
 
 
 def test_the_peak_counts_its_work():

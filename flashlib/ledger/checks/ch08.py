@@ -41,8 +41,8 @@ def mask_helper_for_tests() -> Finding:
     engine = [path for name in ENGINE for path in _modules(package / name)]
     users = [p for p in _modules(package) if _imported(p) & BUILDERS]
     running = [path.name for path in users if path in engine]
-    return Finding(
-        "contradicted" if running or not users else "reproduced",
+    return Finding.of(
+        bool(users) and not running,
         f"of the {len(engine)} modules that compute flash attention here, "
         f"{len(running)} import a function that builds a whole mask; the "
         f"{len(users)} that do are tests of accuracy, figures and checks",
@@ -69,8 +69,8 @@ def _by(backend: str) -> dict[int, float]:
 def published_check() -> Finding:
     """Hold every backend of the package against the float32 score matrix."""
     worst = {name: max(_by(name).values()) for name in available_backends()}
-    return Finding(
-        "reproduced" if max(worst.values()) < 1e-4 else "contradicted",
+    return Finding.of(
+        max(worst.values()) < 1e-4,
         f"at 1, 17 and 100 tokens the backends {', '.join(worst)} differ from the "
         f"score matrix by at most {max(worst.values()):.2e}",
     )
@@ -86,8 +86,8 @@ def published_differences() -> Finding:
     ours = {n: max(one[n] for one in found) for n in printed}
     near = all(0.5 <= ours[n] / float(printed[n]) <= 2 for n in printed)
     said = ", ".join(f"{ours[n]:.2e} at {n}" for n in printed)
-    return Finding(
-        "reproduced" if whole and near else "contradicted",
+    return Finding.of(
+        whole and near,
         f"the printed figures are {steps[17]} and {steps[100]} times 2**-24, steps of "
         f"the float32 grid below 1; the loops here give {said} on inputs of the same "
         "kind (the generator is not printed)",
@@ -109,8 +109,8 @@ def boundary_lengths() -> Finding:
     q, k, v = make_qkv(1, 129, n_heads=1, n_kv_heads=1)
     exact = materialized_attention(q, k, v).out
     off = float(np.abs(TwoTiles()(q, k, v).out - exact).max())
-    return Finding(
-        "contradicted" if passes and off > 1e-4 else "reproduced",
+    return Finding.of(
+        not (passes and off > 1e-4),
         "a causal square holds a row of every length up to its own, so rows of "
         f"{', '.join(map(str, there))} keys are covered, but no row meets a third "
         f"tile: a loop that stops after two passes, and is off by {off:.2f} at 129",
@@ -129,8 +129,8 @@ def right_tolerance() -> Finding:
     misled = "short_exp" if report.out < 1e-4 and not report.ok else "no wrong kernel"
     broken = misled == "short_exp" or off > 1e-4
     units = 1e-4 / unit(q, k, v, causal=True)
-    return Finding(
-        "contradicted" if broken else "reproduced",
+    return Finding.of(
+        not broken,
         f"1e-4 is {units:.0f} units and {1e-4 / measured:.0f} times the right loop's "
         f"difference; {misled} passes it at {report.out:.1e}, and with values 1,000 "
         f"times as large the right loop is off by {off:.1e}",

@@ -18,10 +18,6 @@ from flashlib.programs import decode_tile
 BF16 = ml_dtypes.bfloat16
 
 
-def _verdict(holds: bool) -> str:
-    return "reproduced" if holds else "contradicted"
-
-
 def _decode(seq_k: int, n_heads: int, width: int) -> Trace:
     rng = np.random.default_rng(15)
     shapes = (1, n_heads, width), (seq_k, 1, width), (seq_k, 1, width)
@@ -59,8 +55,8 @@ def partitions_and_banks() -> Finding:
         m.isa.nc_matmul(window, one[:, :1], one[:, : window.free_size])
 
     bank = 4 * _largest(BankError, multiply)
-    return Finding(
-        _verdict(heights == [128, 128] and bank == 2048),
+    return Finding.of(
+        heights == [128, 128] and bank == 2048,
         f"sbuf takes {heights[0]} partitions and psum {heights[1]} and both refuse one "
         f"more; products may end at byte {bank} of a partition, and the first that "
         "reaches beyond it crosses into the next bank and is refused",
@@ -84,8 +80,8 @@ def operand_contract() -> Finding:
         f"{step} {list(a)} still, {list(b)} moving, {list(c)} out"
         for step, (a, b, c) in shapes.items()
     )
-    return Finding(
-        _verdict(shapes == expected),
+    return Finding.of(
+        shapes == expected,
         f"with {keys} keys of width {d} and {heads} heads: {lines}; all three contract "
         "over the partitions of both operands",
     )
@@ -106,8 +102,8 @@ def four_things() -> Finding:
         == cache[1],
         f"a mask of {flag.dtype.name} flags": flag.dtype == np.uint8,
     }
-    return Finding(
-        _verdict(all(found.values())),
+    return Finding.of(
+        all(found.values()),
         f"{sum(found.values())} of {len(found)} stand: {'; '.join(found)}",
     )
 

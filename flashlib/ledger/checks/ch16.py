@@ -20,10 +20,6 @@ KEYS, WIDTH = 1024, 128
 STEPS = ("mm1", "max", "exp", "sum", "mm2")
 
 
-def _verdict(holds: bool) -> str:
-    return "reproduced" if holds else "contradicted"
-
-
 def _qkv(columns: int, keys: int, width: int, dtype: type) -> list[np.ndarray]:
     rng = np.random.default_rng(16)
     shapes = (1, columns, width), (keys, 1, width), (keys, 1, width)
@@ -53,8 +49,8 @@ def opposite_bounds() -> Finding:
     decode = intensity(attention_flops(tokens, group, WIDTH), cache_bytes)
     work = _work(group)
     bound = max(work, key=work.__getitem__)
-    return Finding(
-        _verdict(decode < ridge < prefill and bound == "dma"),
+    return Finding.of(
+        decode < ridge < prefill and bound == "dma",
         f"{group} query heads over {tokens:,} keys make {decode:g} flop per byte of "
         f"cache in decode and {prefill:,.0f} in causal prefill, and the ridge of the "
         f"machine is {ridge:.0f}; in the decode program loading the cache takes "
@@ -70,8 +66,8 @@ def bound_by_memory_always() -> Finding:
         for engine in ("vector", "tensor")
     }
     always = over == {"vector": None, "tensor": None}
-    return Finding(
-        _verdict(always),
+    return Finding.of(
+        always,
         f"of {', '.join(map(str, work))} columns (group times new tokens) the vector "
         f"engine works longer than the loads from {over['vector']} on, and the tensor "
         f"engine from {over['tensor']} on; at 1 column the loads take "
@@ -89,8 +85,8 @@ def query_in_one_pass() -> Finding:
     per_block = counts["mm1", "nc_matmul"] / (keys / 128)
     sums = counts["sum", "nc_matmul"] / (keys / 128)
     legal = off < 1e-5 and per_block == 1
-    return Finding(
-        _verdict(not legal),
+    return Finding.of(
+        not legal,
         f"{columns} columns go through in {per_block:g} product per block of keys, off "
         f"by {off:.0e}: queries move along the free axis, whose limit is 512; the 128 "
         f"binds the sum alone, which takes {sums:g} products per block here",
@@ -106,8 +102,8 @@ def limit_of_grouped_heads() -> Finding:
         except ShapeError:
             break
         largest = columns
-    return Finding(
-        _verdict(largest <= 128),
+    return Finding.of(
+        largest <= 128,
         f"groups of up to {largest} columns run, {columns} are refused: the limit is "
         "the width of one bank, 512 float32 numbers, and not the 128 partitions",
     )
@@ -124,8 +120,8 @@ def scores_lie_sideways() -> Finding:
     ]
     products = crossing.count("nc_matmul")
     holds = scores == {128} and products == KEYS // 128 and "nc_transpose" in crossing
-    return Finding(
-        _verdict(holds),
+    return Finding.of(
+        holds,
         f"scores and exponentials have keys on {max(scores)} partitions; the sum "
         f"crosses them by {products} products and no transpose, the max by "
         f"{crossing.count('nc_transpose')} transposes",
@@ -141,8 +137,8 @@ def append_at_the_tail() -> Finding:
     p = np.exp(s - s.max(axis=0))
     want = (p / p.sum(axis=0)).T @ v[:, 0]
     off = np.abs(decode_tile(q, k, v).out[0] - want).max()
-    return Finding(
-        _verdict(off < 1e-6),
+    return Finding.of(
+        off < 1e-6,
         f"with 3 new keys in the last of {len(k)} slots, and max and sum taken over "
         f"the slots of scores [{s.shape[0]}, {s.shape[1]}], the machine differs from "
         f"the reference by {off:.0e}",
@@ -155,8 +151,8 @@ def five_steps_in_psum() -> Finding:
     order = [s for s in dict.fromkeys(r.step for r in trace) if s in STEPS]
     staged = {r.step for r in trace if r.dst == "psum"} & set(STEPS)
     outside = [step for step in STEPS if step not in staged]
-    return Finding(
-        _verdict(tuple(order) == STEPS and not outside),
+    return Finding.of(
+        tuple(order) == STEPS and not outside,
         f"the steps run in the order {', '.join(order)}; {len(staged)} of "
         f"{len(STEPS)} write PSUM, and {' and '.join(outside) or 'none'} does not: "
         "its operands and its result lie in SBUF",
@@ -180,8 +176,8 @@ def rotation_and_scale_on_chip() -> Finding:
     low, high = q[0, :, :half], q[0, :, half:]
     turned = np.concatenate([low * cos - high * sin, high * cos + low * sin], axis=1)
     off = np.abs(scores.numpy() - k[:, 0] @ turned.T / math.sqrt(WIDTH)).max()
-    return Finding(
-        _verdict(off < 1e-5 and m.trace.bytes() == 0),
+    return Finding.of(
+        off < 1e-5 and m.trace.bytes() == 0,
         f"{before - 1} instructions rotate {columns} queries on chip and 1 scales "
         f"them, with {m.trace.bytes()} bytes of DMA; the scores differ from those of "
         f"queries rotated beforehand by {off:.0e}",
@@ -215,8 +211,8 @@ def keys_stand_still() -> Finding:
     grown = int(keys.numpy().any(axis=0).sum())
     kept = not cache.numpy().any()
     holds = still.shape == (WIDTH, 128) and moving.shape == (WIDTH, 8)
-    return Finding(
-        _verdict(holds and grown == 1 and kept),
+    return Finding.of(
+        holds and grown == 1 and kept,
         f"keys {list(still.shape)} stand still and queries {list(moving.shape)} move; "
         f"one copy puts {grown} new key at the tail of the tile in SBUF and changes "
         f"{0 if kept else 1} bytes of the cache in HBM; one tile is the last tile here",

@@ -16,10 +16,6 @@ KEYS, WIDTH = 2048, 64
 BLOCKS = KEYS // 128
 
 
-def _verdict(holds: bool) -> str:
-    return "reproduced" if holds else "contradicted"
-
-
 def _trace(columns: int, dtype: type = BF16, width: int = WIDTH) -> Trace:
     rng = np.random.default_rng(17)
     shapes = (1, columns, width), (KEYS, 1, width), (KEYS, 1, width)
@@ -40,8 +36,8 @@ def sum_is_a_product() -> Finding:
     off = float(np.abs(got / want - 1).max())
     counts = m.trace.histogram()
     products = counts["nc_matmul"]
-    return Finding(
-        _verdict(off < 1e-6 and products == BLOCKS),
+    return Finding.of(
+        off < 1e-6 and products == BLOCKS,
         f"{products} products of [128, 8] with a column of ones, and one sum of their "
         f"{BLOCKS} results, give the denominators of 8 columns over {KEYS:,} keys to "
         f"{off:.0e}",
@@ -53,8 +49,8 @@ def max_is_a_cascade() -> Finding:
     ops = [(r.op, r.engine) for r in _trace(8) if r.step == "max" and r.engine != "dma"]
     names = [op for op, _ in ops]
     order = ["tensor_reduce", "nc_transpose", "tensor_reduce", "tensor_scalar"]
-    return Finding(
-        _verdict(names[:4] == order),
+    return Finding.of(
+        names[:4] == order,
         f"{len(names)} instructions: {', '.join(names)}; after reduce, transpose, "
         f"reduce and clamp, {len(names) - 4} more spread the result over the "
         "partitions again",
@@ -70,7 +66,7 @@ def exponentials_in_the_input_type() -> Finding:
         found[name] = record.reads[0].dtype.name, record.writes[0].dtype.name
     holds = all(pair == ("float32", name) for name, pair in found.items())
     listed = "; ".join(f"{a} in, exp from {b} to {c}" for a, (b, c) in found.items())
-    return Finding(_verdict(holds), f"over {KEYS:,} keys: {listed}")
+    return Finding.of(holds, f"over {KEYS:,} keys: {listed}")
 
 
 def sums_across_tiles_then_one_reciprocal() -> Finding:
@@ -80,8 +76,8 @@ def sums_across_tiles_then_one_reciprocal() -> Finding:
     (reduced,) = _of(trace, "sum", "tensor_reduce")
     reciprocals = _of(trace, "recip", "reciprocal")
     order = products[-1].index < reduced.index < reciprocals[0].index
-    return Finding(
-        _verdict(order and len(products) == BLOCKS and len(reciprocals) == 1),
+    return Finding.of(
+        order and len(products) == BLOCKS and len(reciprocals) == 1,
         f"{len(products)} products, then one sum over {reduced.reads[0].shape} and "
         f"{len(reciprocals)} reciprocal of {reciprocals[0].reads[0].shape}",
     )
@@ -95,8 +91,8 @@ def values_stand_still() -> Finding:
     (flush,) = _of(trace, "mm2", "tensor_tensor")
     from_psum = flush.reads[0].memory == "psum" and flush.dst == "sbuf"
     shapes = still.shape == (128, WIDTH) and moving.shape == (128, 8)
-    return Finding(
-        _verdict(shapes and from_psum and flush.index > products[-1].index),
+    return Finding.of(
+        shapes and from_psum and flush.index > products[-1].index,
         f"values {list(still.shape)} stand still, exponentials {list(moving.shape)} "
         f"move, {len(products)} products add up, and one instruction multiplies by the "
         f"reciprocal as it copies {list(flush.reads[0].shape)} from PSUM to SBUF; the "
@@ -120,8 +116,8 @@ def nearly_free() -> Finding:
         loads = sum(load_stationary_cycles(r) for r in _of(trace, "sum", "nc_matmul"))
     listed = ", ".join(f"{share:.0%} at {c}" for c, share in shares.items())
     free = max(shares.values()) < 0.1
-    return Finding(
-        _verdict(free and not anew),
+    return Finding.of(
+        free and not anew,
         f"the array does not hold the exponentials: each of {BLOCKS} products loads "
         f"its block as a new stationary operand ({loads:,.0f} cycles in all at 128 "
         f"columns, hidden if something else moves meanwhile); their passes add "

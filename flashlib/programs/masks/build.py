@@ -87,7 +87,7 @@ def _windows(
             at = b * seq + s
             until = b * seq if clamp_end else at
             with m.sbuf.scope():
-                band = _band(
+                band = write_band(
                     m,
                     slots,
                     positions.start[:, at : at + 1],
@@ -99,7 +99,7 @@ def _windows(
                     m.isa.tensor_copy(dst[:, :, b, h, s], band, engine=engine)
 
 
-def _band(m: Machine, slots: Tile, start: Tile, end: Tile, pos: Tile) -> Tile:
+def write_band(m: Machine, slots: Tile, start: Tile, end: Tile, pos: Tile) -> Tile:
     """Select between the band and its wrapped form: eight vector instructions.
 
     ``start > pos`` says that the band wraps. ``end`` is pos, unless it is clamped.

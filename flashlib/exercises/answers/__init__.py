@@ -1,0 +1,1 @@
+"""Answers that certify the checkers: plausible faults, unusual right ones (book)."""

@@ -1,0 +1,37 @@
+"""Measure how memory grows: ``python -m flashlib.measure.memory`` (chapter 9).
+
+The score matrix would grow with the square of the length. What a prefill holds
+should be the tensors, the result, and one more copy of K and V.
+"""
+
+import argparse
+
+from flashlib.measure.growth import measure_apart
+from flashlib.measure.host import usable_cores
+from flashlib.measure.record import Row, print_table, write
+
+__all__ = ["main"]
+
+LENGTHS = (1024, 4096, 16384)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, print and write ``memory.json``; Linux only."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
+    parser.add_argument("--rounds", type=int, default=1)
+    chosen = parser.parse_args(arguments)
+    rows, memory = [], {}
+    for n in chosen.lengths:
+        found = measure_apart(n, usable_cores(), chosen.rounds)
+        memory[n] = {"peak": found.peak, "by_rights": found.rights}
+        spent = (1e3 * x for x in found[:3])
+        rows.append(Row(f"seq {n}", "flashlib", *spent, found.peak / 2**20, None))
+    print_table(rows, "MiB", "none")
+    for n, entry in memory.items():
+        print(f"seq {n}: {entry['peak'] / entry['by_rights']:.2f} x what it should be")
+    print(write("memory", rows, unit="MiB", memory=memory))
+
+
+if __name__ == "__main__":
+    main()

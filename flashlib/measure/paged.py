@@ -1,0 +1,84 @@
+"""Measure what pages cost decode: ``python -m flashlib.measure.paged`` (chapter 14).
+
+The same keys and values lie in one piece and in shuffled pages of several
+lengths; all are read by one kernel, and the results agree to the bit.
+"""
+
+import argparse
+from collections.abc import Callable
+
+import numpy as np
+
+from flashlib.decode import flash_attention_decode, flash_attention_paged
+from flashlib.measure.decode import N_HEADS, N_KV_HEADS, WIDTH, in_pages
+from flashlib.measure.host import usable_cores
+from flashlib.measure.peers import limit_cores
+from flashlib.measure.record import Row, print_table, write
+from flashlib.measure.timing import interleave
+from flashlib.testing import make_qkv
+
+__all__ = ["compare", "main"]
+
+LENGTHS, BLOCK_LENS = (512, 2048, 8192, 32768), (16, 64, 256)
+WHOLE = "in one piece"
+
+
+def functions_for(length: int) -> dict[str, Callable[[], np.ndarray]]:
+    """Return the contiguous cache and every page length, after a check of each."""
+    sizes = {"n_heads": N_HEADS, "n_kv_heads": N_KV_HEADS, "head_dim": WIDTH}
+    q, k, v = make_qkv(1, length, **sizes, seed=length)
+    lengths = np.array([length])
+
+    def whole():
+        tensors = (x[None] for x in (q, k, v))
+        return flash_attention_decode(*tensors, cache_seqlens=lengths).out
+
+    def paged(pages, table):
+        return flash_attention_paged(
+            q[None], *pages, block_table=table, cache_seqlens=lengths
+        ).out
+
+    functions, want = {WHOLE: whole}, whole()
+    for block_len in BLOCK_LENS:
+        pages, table = in_pages(k, v, block_len)
+        run = functions[f"pages of {block_len}"] = lambda p=pages, t=table: paged(p, t)
+        if not np.array_equal(run(), want):
+            raise AssertionError(f"pages of {block_len} change bits; expected none")
+    return functions
+
+
+def compare(length: int, cores: int, rounds: int) -> list[Row]:
+    """Time one length, all page lengths in turn; the peer is the cache in one piece."""
+    limit_cores(cores)
+    times = interleave(functions_for(length), rounds=rounds)
+    n_bytes = 2 * length * N_KV_HEADS * WIDTH * 4
+    case = f"{length} keys, {cores} core" + "s" * (cores > 1)
+    return [
+        Row(
+            case,
+            name,
+            *(1e3 * x for x in time[:3]),
+            n_bytes / time.median / 1e9,
+            times[WHOLE].median / time.median,
+        )
+        for name, time in times.items()
+    ]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, print and write ``paged.json``."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
+    parser.add_argument("--cores", type=int, nargs="+", default=(1, usable_cores()))
+    parser.add_argument("--rounds", type=int, default=31)
+    chosen = parser.parse_args(arguments)
+    rows = []
+    for cores in sorted(set(chosen.cores)):
+        for length in chosen.lengths:
+            rows += compare(length, cores, chosen.rounds)
+    print_table(rows, "GB/s", WHOLE)
+    print(write("paged", rows, unit="GB/s", peer=WHOLE))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""Mutants of the query tile: rows that share what is not theirs (chapter 9)."""
+
+from __future__ import annotations
+
+from flashlib.mutants.loop import PlainLoop
+
+ROWS = 4  # query rows of a tile
+
+
+class LooseEdge(PlainLoop):
+    """It lets every row of a query tile see the keys of the tile's last row."""
+
+    def key_range(self, call, i):
+        i = min(i // ROWS * ROWS + ROWS, call.seq_q) - 1
+        position = i + call.seq_k - call.seq_q
+        lo = 0 if call.left is None else position - call.left
+        hi = call.seq_k if call.right is None else position + call.right + 1
+        return max(lo, 0), min(hi, call.seq_k)
+
+
+CHAPTER = 9
+
+FAULTS = {"loose_edge": LooseEdge}
