@@ -15,7 +15,7 @@ from flashlib.exercises.exercise import (
     expect_close,
 )
 from flashlib.ledger import Claim, Finding, claims, find
-from flashlib.ledger.table import decided_table, open_list
+from flashlib.ledger.table import decided_table
 from flashlib.plots import svg
 from flashlib.plots.museum import kill_map
 from flashlib.widgets import MovingFigure, source
@@ -290,11 +290,6 @@ def test_ledger_table_links_what_has_a_page_and_escapes_what_is_markdown():
         "| **S0-99** One \\| two.<br>[chapter 2](02_page.ipynb), chapter 9 "
         "| ✗ **contradicted**<br>A\\[0] is 1\\_000. |"
     )
-
-
-def test_open_list_has_a_line_for_each_row():
-    rows = [Claim("D1", "One.", (3, 4)), Claim("D2", "Two.", (5,))]
-    assert open_list(rows) == "- **D1** (chapter 3) One.\n- **D2** (chapter 5) Two."
 
 
 # ---- the map of the museum

@@ -16,7 +16,7 @@ from flashlib.kernels.vectors import INT, Vectors, literal_target
 __all__ = ["cap_scores", "divide_rows", "softmax_tile"]
 
 # Weights in one chain of additions.
-PIECE = 8
+PIECE = 16
 
 
 @intrinsic

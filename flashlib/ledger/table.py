@@ -32,13 +32,6 @@ def decided_table(
     return "\n".join(lines)
 
 
-def open_list(rows: Iterable[Claim]) -> str:
-    """Return a Markdown list of the open rows, each with its first chapter."""
-    return "\n".join(
-        f"- **{row.id}** (chapter {row.chapters[0]}) {row.claim}" for row in rows
-    )
-
-
 def _chapter(number: int, pages: Mapping[int, str]) -> str:
     words = f"chapter {number}"
     return f"[{words}]({pages[number]})" if number in pages else words

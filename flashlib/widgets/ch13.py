@@ -13,7 +13,7 @@ from flashlib.plots.ch13 import margin_map
 
 from .figure import MovingFigure
 
-TEXTS = 5
+TEXTS = 3
 # Cells of the map: half a power of ten wide.
 PER_DECADE = 2
 LOWEST = -8
@@ -89,7 +89,7 @@ def margin_figure() -> MovingFigure:
         name="ch13-margins",
         page="notebooks/13_the_coin_flip",
         caption=(
-            "Every step of five greedy texts. To the right: how far the best word "
+            "Every step of three greedy texts. To the right: how far the best word "
             "leads. Upwards: how far a change of the arithmetic moves some rival "
             "against it. Larger squares hold more steps. Only above the diagonal can "
             "a word change, and rings count those that do. Changes of float32 "
