@@ -55,7 +55,7 @@ def trace(
 
     Parameters
     ----------
-    model : Qwen3
+    model : a loaded model
     algorithm : str
         "materialized" or "flash".
     tokens : int
