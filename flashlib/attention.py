@@ -72,7 +72,8 @@ def flash_attention(
         ``"auto"`` (the backend's gate decides), ``"flash"`` or
         ``"materialized"``.
     tile : int, optional
-        Keys per tile, 64 by default. Changes rounding, nothing else.
+        Keys per tile, 64 by default. Changes rounding, nothing else; where a
+        tile would make sums of too many numbers, a backend takes another.
 
     Returns
     -------

@@ -50,6 +50,8 @@ def test_a_prediction_comes_before_the_first_section(name):
     assert len(FOLD.findall(opening)) == 1
     for question in FOLD.findall(text):
         assert re.match(r"Predict: .*\?", question), question
+        # a summary is HTML: what MyST would turn into code or a number stays as typed
+        assert not set("`{$*") & set(question), question
 
 
 @every_chapter

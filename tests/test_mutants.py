@@ -7,6 +7,7 @@ import pytest
 
 from flashlib.contract import CHECKS, failures
 from flashlib.mutants import MUTANTS, PlainLoop
+from flashlib.mutants.paging import PagedLoop
 
 STANDING = (
     "no_max no_rescale_l no_rescale_acc inverse_rescale ge_for_gt off_by_one "
@@ -21,8 +22,9 @@ SURVIVORS = {
 }
 
 
-def test_the_right_loop_passes_every_check():
-    assert failures(PlainLoop()) == {}
+@pytest.mark.parametrize("loop", [PlainLoop, PagedLoop])
+def test_the_right_loop_passes_every_check(loop):
+    assert failures(loop()) == {}
 
 
 @pytest.mark.parametrize("name", MUTANTS)
@@ -32,6 +34,29 @@ def test_mutant_is_killed(name):
 
 def test_the_ten_stand():
     assert set(STANDING) <= set(MUTANTS)
+
+
+# Faults that used to slip through, and the one check that sees them first.
+SEEN_BY = {
+    "rescale_in_part": "wide_heads",
+    "first_columns": "wide_heads",
+    "one_long_chain": "error_when_long",
+    "zero_weight_unread": "nan_under_zero_weight",
+    "clipped_out": "large_values",
+    "low_bias_hides": "finite_bias_attends",
+    "rows_of_a_block": "causal_many_rows",
+    "small_softcap_ignored": "small_softcap",
+    "softcap_by_reciprocal": "extreme_softcap",
+    "nan_laundering": "weightless_row",
+    "sink_in_every_part": "sink_counted_once",
+    "empty_part_merge": "zero_sizes",
+    "stale_page": "around_the_tile",
+}
+
+
+@pytest.mark.parametrize("name", SEEN_BY)
+def test_the_check_made_for_a_fault_sees_it(name):
+    assert SEEN_BY[name] in MUTANTS[name].killed_by()
 
 
 @pytest.mark.parametrize("chapter", SURVIVORS)

@@ -38,7 +38,8 @@ class PagedLoop(PlainLoop):
     def fetch(self, x, keys):
         """Read tokens through the table; what lies outside the cache is NaN."""
         at = self.slot(self.table(len(x)), keys) - FIRST * BLOCK
-        slots = np.concatenate(self.in_pages(x))
+        pages = self.in_pages(x)
+        slots = pages.reshape(len(pages) * BLOCK, x.shape[1])
         inside = (at >= 0) & (at < len(slots))
         found = slots[np.where(inside, at, 0)]
         found[~inside] = np.nan
