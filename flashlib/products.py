@@ -1,4 +1,4 @@
-"""Multiply matrices so that no number of threads changes a bit (chapters 1, 8).
+"""Multiply matrices so that no number of threads changes a bit (chapter 1).
 
 A library that shares a product out between threads cuts it at places that
 depend on their number, and at every cut other instructions may add in another
