@@ -109,7 +109,11 @@ def end_row(work, lanes):
     """Put the sums of all stretches where those of the only one would be."""
     end_stretch(work, lanes, False)
     acc, _, l = work.past
-    work.acc[:], work.l[:] = acc, l
+    # compiler: assigning whole arrays would bring in the text of a shape error.
+    for i in range(len(acc)):
+        work.acc[i] = acc[i]
+    for i in range(len(l)):
+        work.l[i] = l[i]
 
 
 @inner
