@@ -4,6 +4,8 @@ PYTHON ?= python3
 # Which groups of pyproject.toml are installed; .ci/run asks for more.
 EXTRAS ?= numba,plots,widgets,tests
 N ?=
+# What `make measure` times; see flashlib/measure.
+CLAIM ?= prefill
 PORT ?= 8000
 
 PY := .venv/bin/python
@@ -18,7 +20,7 @@ export PYTHONUNBUFFERED := 1
 export JUPYTER_PLATFORM_DIRS := 1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
-.PHONY: help book test lint chapter notebooks serve browser clean distclean
+.PHONY: help book test lint chapter notebooks serve browser measure clean distclean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile \
@@ -50,6 +52,9 @@ serve: book ## build, then serve the pages on this machine (PORT=8000)
 
 browser: $(READY) ## test the built pages in Chromium (needs EXTRAS with browser)
 	@$(PY) -m pytest tests/browser
+
+measure: $(READY) ## time one claim and write it down, such as CLAIM=decode
+	@$(PY) -m flashlib.measure.$(CLAIM)
 
 clean: ## remove what was built and executed
 	rm -rf _build .executed .pytest_cache .ruff_cache .hypothesis

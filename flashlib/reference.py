@@ -5,6 +5,8 @@ float64 this is the oracle that every other implementation is measured
 against; in float32 it is the baseline whose error the others may double.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from flashlib.masks import attended
@@ -77,17 +79,28 @@ def materialized_attention(
 
 
 def materialize(
-    problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray
+    problem: Problem,
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    *,
+    each: Callable = map,
 ) -> AttentionOutput:
-    """Run a validated problem on tensors of its work type, head by head."""
+    """Run a validated problem on tensors of its work type, head by head.
+
+    `each` is ``map``, or the like of it that runs several heads at once.
+    """
     seq_q, n_heads, work = problem.seq_q, problem.n_heads, problem.work
     out = np.empty((seq_q, n_heads, problem.head_dim_v), work)
     lse = np.empty((seq_q, n_heads), work)
-    for h in range(n_heads):
+
+    def one_head(h: int) -> None:
         kv_head = h // problem.group
         out[:, h], lse[:, h] = _one_head(
             problem, h, head_copy(q, h), head_copy(k, kv_head), head_copy(v, kv_head)
         )
+
+    list(each(one_head, range(n_heads)))
     return AttentionOutput(out, lse)
 
 

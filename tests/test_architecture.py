@@ -17,7 +17,7 @@ FILES = sorted(path for path in PACKAGE.rglob("*.py"))
 # A module imports from its own layer or from layers before it.
 LAYERS = (
     {"errors"},
-    {"products", "validation"},
+    {"cores", "products", "validation"},
     {"problem", "batches", "layout", "output", "online_softmax", "traffic"},
     {"masks", "scores"},
     {"reference"},

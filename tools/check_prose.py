@@ -123,7 +123,10 @@ def main(root=ROOT):
     """Check all prose of the project; stop with the list of faults."""
     faults = []
     for path in sorted((root / "notebooks").glob("*.ipynb")):
-        faults += faults_of_notebook(path, root / ".executed" / path.name)
+        executed = root / ".executed" / path.name
+        if not executed.exists():
+            sys.exit(f"prose: {path.name} has no outputs; run tools/execute.py first")
+        faults += faults_of_notebook(path, executed)
     for path in [*sorted((root / "book").glob("*.md")), *sorted(root.glob("*.md"))]:
         for fault in faults_of_style(path.read_text(encoding="utf-8")):
             faults.append(f"{path.relative_to(root)}: {fault}")

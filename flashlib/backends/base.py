@@ -95,9 +95,15 @@ class Backend:
         longer: rounding errors of so many additions would show.
         """
         if algorithm == "materialized":
-            return materialize(problem, q, k, v)
+            return self.materialized(problem, q, k, v)
         least = min(problem.seq_k // CHAIN, DEFAULT_TILE)
         return self.flash(problem, q, k, v, max(tile, least))
+
+    def materialized(
+        self, problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray
+    ) -> AttentionOutput:
+        """Run with the whole score matrix of a head at a time."""
+        return materialize(problem, q, k, v)
 
     def decode(
         self,

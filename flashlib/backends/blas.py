@@ -5,20 +5,36 @@ whole matrices: the scores have to exist. What that costs is memory, and the
 passes over it. This backend is the opponent that the others have to beat.
 """
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
 from flashlib.backends.base import Backend, Choice
+from flashlib.cores import usable_cores
 from flashlib.output import AttentionOutput
 from flashlib.problem import Problem
 from flashlib.reference import materialize
 
 __all__ = ["BlasBackend"]
 
+# Below so many scores, starting threads takes longer than they save.
+WORTH_THREADS = 2**20
+
 
 class BlasBackend(Backend):
-    """Two matrix products per head, with the whole softmax in between."""
+    """Two matrix products per head, with the whole softmax in between.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Heads that run at once, each with a score matrix of its own; as many as
+        there are cores unless given. It changes no bit.
+    """
 
     name = "blas"
+
+    def __init__(self, workers: int | None = None):
+        self.workers = workers
 
     def refusal(self, problem: Problem, algorithm: str) -> str | None:
         """Refuse to work in tiles."""
@@ -33,11 +49,22 @@ class BlasBackend(Backend):
             "materialized", f"matrix products over {size:.3g} MiB of scores per head"
         )
 
+    def materialized(
+        self, problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray
+    ) -> AttentionOutput:
+        """Run heads side by side, where they are large enough."""
+        workers = self.workers or usable_cores()
+        scores = problem.n_heads * problem.seq_q * problem.seq_k
+        if workers == 1 or scores < WORTH_THREADS:
+            return materialize(problem, q, k, v)
+        with ThreadPoolExecutor(workers) as threads:
+            return materialize(problem, q, k, v, each=threads.map)
+
     def flash(
         self, problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int
     ) -> AttentionOutput:
         """Run materialized all the same: decode and packed rows arrive here."""
-        return materialize(problem, q, k, v)
+        return self.materialized(problem, q, k, v)
 
     def in_parts(
         self,
@@ -47,5 +74,5 @@ class BlasBackend(Backend):
         v: np.ndarray,
         num_splits: int,
     ) -> AttentionOutput:
-        """Run in one part: a matrix product shares out its own work."""
-        return materialize(problem, q, k, v)
+        """Run in one part: whole matrices are not merged."""
+        return self.materialized(problem, q, k, v)

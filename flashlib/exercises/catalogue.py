@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from .exercise import Exercise
+from flashlib.exercises.exercise import Exercise
 
 
 def catalogue() -> dict[str, Exercise]:

@@ -6,8 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .answers import ch01 as answers
-from .exercise import Exercise, Step, expect, expect_close, expect_numbers
+from flashlib.exercises.answers import ch01 as answers
+from flashlib.exercises.exercise import (
+    Exercise,
+    Step,
+    expect,
+    expect_close,
+    expect_numbers,
+)
 
 QUERY = np.array([1.0, 1.0])
 KEYS = np.array(

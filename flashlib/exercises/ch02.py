@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from flashlib.exercises.exercise import Exercise, Step, expect, expect_numbers
 from flashlib.traffic import TEXT_PASSES, Geometry, crossings, tensor_bytes
-
-from .exercise import Exercise, Step, expect, expect_numbers
 
 # --- 2.1 ------------------------------------------------------------------------
 

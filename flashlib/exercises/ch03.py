@@ -6,8 +6,13 @@ import math
 
 import numpy as np
 
-from .exercise import Exercise, Step, expect, expect_numbers
-from .references import exact_softmax, moved_softmax, shifted_softmax, weight_error
+from flashlib.exercises.exercise import Exercise, Step, expect, expect_numbers
+from flashlib.exercises.references import (
+    exact_softmax,
+    moved_softmax,
+    shifted_softmax,
+    weight_error,
+)
 
 ROW = (1.0, 3.0, 2.0, 5.0, 4.0, 0.0)
 LARGEST_EXPONENT = float(np.log(np.finfo(np.float32).max))

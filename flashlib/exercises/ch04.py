@@ -7,9 +7,15 @@ from itertools import permutations
 
 import numpy as np
 
-from .answers import ch04 as answers
-from .ch01 import SCORES, VALUES
-from .exercise import Exercise, Step, expect, expect_close, expect_numbers
+from flashlib.exercises.answers import ch04 as answers
+from flashlib.exercises.ch01 import SCORES, VALUES
+from flashlib.exercises.exercise import (
+    Exercise,
+    Step,
+    expect,
+    expect_close,
+    expect_numbers,
+)
 
 State = tuple[float, float, np.ndarray]
 

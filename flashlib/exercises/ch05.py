@@ -6,11 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from flashlib.traffic import ENGINE_PASSES, TEXT_PASSES, crossings
-
-from .answers import ch05 as answers
-from .ch01 import SCORES, VALUES
-from .exercise import (
+from flashlib.exercises.answers import ch05 as answers
+from flashlib.exercises.ch01 import SCORES, VALUES
+from flashlib.exercises.exercise import (
     Exercise,
     Step,
     WrongStepError,
@@ -18,8 +16,9 @@ from .exercise import (
     expect_close,
     expect_numbers,
 )
-from .strip import Strip
-from .wrong_loops import WRONG_LOOPS
+from flashlib.exercises.strip import Strip
+from flashlib.exercises.wrong_loops import WRONG_LOOPS
+from flashlib.traffic import ENGINE_PASSES, TEXT_PASSES, crossings
 
 # ---- 5.1 -----------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from .exercise import Exercise, Step, expect, expect_numbers
+from flashlib.exercises.exercise import Exercise, Step, expect, expect_numbers
 
 
 def _seen(seq_q: int, seq_k: int) -> np.ndarray:

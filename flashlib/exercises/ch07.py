@@ -6,9 +6,22 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from .answers import ch07 as answers
-from .exercise import Exercise, Step, expect, expect_close, expect_numbers
-from .stripes import HEAD_DIM, N_HEADS, Log, find_races, right_output, run_heads
+from flashlib.exercises.answers import ch07 as answers
+from flashlib.exercises.exercise import (
+    Exercise,
+    Step,
+    expect,
+    expect_close,
+    expect_numbers,
+)
+from flashlib.exercises.stripes import (
+    HEAD_DIM,
+    N_HEADS,
+    Log,
+    find_races,
+    right_output,
+    run_heads,
+)
 
 # ---- 7.1 -----------------------------------------------------------------------------
 

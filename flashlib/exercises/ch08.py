@@ -6,13 +6,18 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from flashlib.exercises.answers import ch08 as answers
+from flashlib.exercises.exercise import (
+    Exercise,
+    Step,
+    expect,
+    expect_close,
+    expect_numbers,
+)
+from flashlib.exercises.relatives import CappedExponent, FirstScore, Watched
 from flashlib.mutants import MUTANTS, PlainLoop
 from flashlib.reference import materialized_attention
 from flashlib.testing import make_qkv, oracle
-
-from .answers import ch08 as answers
-from .exercise import Exercise, Step, expect, expect_close, expect_numbers
-from .relatives import CappedExponent, FirstScore, Watched
 
 # ---- 8.1 -----------------------------------------------------------------------------
 

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from flashlib.exercises.exercise import Exercise, Step, expect, expect_close
 from flashlib.measure.shapes import loads_per_fma, tile_bytes
 from flashlib.online_softmax import OnlineSoftmax
-
-from .exercise import Exercise, Step, expect, expect_close
 
 # ---- 9.1 -----------------------------------------------------------------------------
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from flashlib.exercises.exercise import (
+    Exercise,
+    Step,
+    UnfilledError,
+    expect,
+    expect_numbers,
+)
 from flashlib.measure.histogram import NAMES, expected, traced
-
-from .exercise import Exercise, Step, UnfilledError, expect, expect_numbers
 
 FILL, _, SOFTMAX, MATMUL, FLASH, FUSED = NAMES
 

@@ -7,9 +7,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from flashlib.exercises.exercise import (
+    Exercise,
+    Step,
+    expect,
+    expect_close,
+    expect_numbers,
+)
 from flashlib.measure.published import RUNS
-
-from .exercise import Exercise, Step, expect, expect_close, expect_numbers
 
 # ---- 11.1 ----------------------------------------------------------------------------
 

@@ -7,10 +7,15 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from flashlib.errors import ArgumentError, Refused
+from flashlib.exercises.exercise import (
+    Exercise,
+    Step,
+    expect,
+    expect_close,
+    expect_numbers,
+)
 from flashlib.measure.break_even import CROSSINGS
 from flashlib.traffic import causal_pairs
-
-from .exercise import Exercise, Step, expect, expect_close, expect_numbers
 
 # ---- 12.1 ----------------------------------------------------------------------------
 

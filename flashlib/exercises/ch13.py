@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from flashlib.measure.division import add_up, divide_first, divide_last
-
-from .exercise import (
+from flashlib.exercises.exercise import (
     Exercise,
     Step,
     UnfilledError,
@@ -17,6 +15,7 @@ from .exercise import (
     expect_close,
     expect_numbers,
 )
+from flashlib.measure.division import add_up, divide_first, divide_last
 
 # ---- 13.1 ----------------------------------------------------------------------------
 

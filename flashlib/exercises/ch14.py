@@ -6,11 +6,16 @@ import copy
 from collections.abc import Callable, Sequence
 
 from flashlib.errors import CapacityError
+from flashlib.exercises.answers import ch14 as answers
+from flashlib.exercises.exercise import (
+    Exercise,
+    Step,
+    expect,
+    expect_close,
+    expect_numbers,
+)
+from flashlib.exercises.pages import Pages, append_variant, new_page_each
 from flashlib.traffic import attention_flops, roofline_seconds
-
-from .answers import ch14 as answers
-from .exercise import Exercise, Step, expect, expect_close, expect_numbers
-from .pages import Pages, append_variant, new_page_each
 
 LENGTHS, BLOCK_LEN, RESERVED = (40, 3, 17), 16, 64
 

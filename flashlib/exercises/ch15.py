@@ -7,11 +7,16 @@ from math import ceil
 
 import numpy as np
 
+from flashlib.exercises.answers import ch15 as answers
+from flashlib.exercises.exercise import (
+    Exercise,
+    Step,
+    expect,
+    expect_close,
+    expect_numbers,
+)
 from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
-
-from .answers import ch15 as answers
-from .exercise import Exercise, Step, expect, expect_close, expect_numbers
 
 # One block of 128 keys of width 64, eight query heads, values of width 64.
 KEYS, HEADS, WIDTH = 128, 8, 64

@@ -8,13 +8,18 @@ from functools import cache
 import ml_dtypes
 import numpy as np
 
+from flashlib.exercises.answers import ch16 as answers
+from flashlib.exercises.exercise import (
+    Exercise,
+    Step,
+    expect,
+    expect_close,
+    expect_numbers,
+)
 from flashlib.machine import NC_V3, timeline
 from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
 from flashlib.programs import decode_tile
-
-from .answers import ch16 as answers
-from .exercise import Exercise, Step, expect, expect_close, expect_numbers
 
 # n_heads, n_kv_heads, new tokens, bytes of one number
 CASES = ((16, 8, 1, 2), (64, 8, 1, 2), (64, 8, 4, 2), (64, 8, 1, 4), (64, 8, 4, 1))

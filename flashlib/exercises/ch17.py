@@ -8,13 +8,18 @@ from functools import cache
 import ml_dtypes
 import numpy as np
 
+from flashlib.exercises.answers import ch17 as answers
+from flashlib.exercises.exercise import (
+    Exercise,
+    Step,
+    expect,
+    expect_close,
+    expect_numbers,
+)
 from flashlib.machine import timeline
 from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
 from flashlib.programs import blocks
-
-from .answers import ch17 as answers
-from .exercise import Exercise, Step, expect, expect_close, expect_numbers
 
 WAYS = blocks.SUM_VARIANTS
 MOVING, STATIONARY, BESIDE = WAYS

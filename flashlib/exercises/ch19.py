@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .exercise import Exercise, Step, expect, expect_close
+from flashlib.exercises.exercise import Exercise, Step, expect, expect_close
 
 # ---- 19.1 ----------------------------------------------------------------------------
 

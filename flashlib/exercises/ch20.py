@@ -8,10 +8,9 @@ from functools import cache
 import numpy as np
 
 from flashlib.errors import ShapeError
+from flashlib.exercises.exercise import Exercise, Step, expect, expect_close
 from flashlib.programs import TkgConfig, attention_tkg
 from flashlib.programs.slot_call import decode_slots
-
-from .exercise import Exercise, Step, expect, expect_close
 
 LANES, BANK = 128, 512
 

@@ -7,11 +7,16 @@ from collections.abc import Callable
 
 import numpy as np
 
+from flashlib.exercises.exercise import (
+    Exercise,
+    Step,
+    expect,
+    expect_close,
+    expect_numbers,
+)
 from flashlib.programs.cache_call import to_pages
 from flashlib.programs.slot_layout import SlotLayout
 from flashlib.programs.tkg.sizes import resized_block_len
-
-from .exercise import Exercise, Step, expect, expect_close, expect_numbers
 
 LANES = 128
 

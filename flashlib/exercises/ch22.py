@@ -8,10 +8,15 @@ from itertools import combinations
 
 import numpy as np
 
+from flashlib.exercises.ch01 import SCORES, VALUES
+from flashlib.exercises.exercise import (
+    Exercise,
+    Step,
+    expect,
+    expect_close,
+    expect_numbers,
+)
 from flashlib.programs.cache_call import decode_cached
-
-from .ch01 import SCORES, VALUES
-from .exercise import Exercise, Step, expect, expect_close, expect_numbers
 
 # ---- 22.1 ----------------------------------------------------------------------------
 

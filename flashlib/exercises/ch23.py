@@ -9,11 +9,10 @@ from functools import cache
 import ml_dtypes
 import numpy as np
 
+from flashlib.exercises.exercise import Exercise, Step, expect, expect_numbers
 from flashlib.machine import timeline
 from flashlib.machine.trace import Trace
 from flashlib.programs.attention_cte import attention_cte
-
-from .exercise import Exercise, Step, expect, expect_numbers
 
 #: Steps of the prefill kernel that move data between HBM and the chip.
 TRAFFIC = ("k_load", "v_load", "q_load", "store")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .guard import Guarded, UnfilledError, WrongStepError, is_stub
+from flashlib.exercises.guard import Guarded, UnfilledError, WrongStepError, is_stub
 
 
 @dataclass(frozen=True)

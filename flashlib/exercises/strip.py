@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .exercise import WrongStepError, expect
+from flashlib.exercises.exercise import WrongStepError, expect
 
 
 class Strip:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from .strip import Strip
+from flashlib.exercises.strip import Strip
 
 State = tuple[float, float, np.ndarray]
 

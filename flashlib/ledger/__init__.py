@@ -1,6 +1,14 @@
 """Claims of the two sources, each with a verdict from a running check (book)."""
 
-from .rows import FINISHED, VERDICTS, Claim, Finding, claims, find, run_check
+from flashlib.ledger.rows import (
+    FINISHED,
+    VERDICTS,
+    Claim,
+    Finding,
+    claims,
+    find,
+    run_check,
+)
 
 __all__ = [
     "FINISHED",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from .rows import Claim, Finding
+from flashlib.ledger.rows import Claim, Finding
 
 MARKS = {"reproduced": "✓", "contradicted": "✗", "not testable here": "–"}
 

@@ -8,11 +8,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from flashlib.cores import usable_cores
 from flashlib.decode import flash_attention_decode, flash_attention_paged
-from flashlib.measure.host import usable_cores
+from flashlib.kernels.peak import limit_workers
 from flashlib.measure.peak import read_bytes_per_second
-from flashlib.measure.peers import add_torch, limit_cores
-from flashlib.measure.record import Row, print_table, write
+from flashlib.measure.peers import add_torch
+from flashlib.measure.record import Row, print_table, rows_of, write
 from flashlib.measure.timing import interleave
 from flashlib.testing import make_qkv, oracle
 
@@ -51,7 +52,7 @@ def in_pages(
 
 def compare(length: int, cores: int, rounds: int) -> list[Row]:
     """Time one length, all ways in turn."""
-    limit_cores(cores)
+    limit_workers(cores)
     sizes = {"n_heads": N_HEADS, "n_kv_heads": N_KV_HEADS, "head_dim": WIDTH}
     tensors = make_qkv(1, length, **sizes, seed=length)
     functions, want = functions_for(*tensors), oracle(*tensors).out
@@ -66,16 +67,7 @@ def compare(length: int, cores: int, rounds: int) -> list[Row]:
         times = interleave(functions, rounds=rounds)
     n_bytes = 2 * length * N_KV_HEADS * WIDTH * 4
     case = f"{N_HEADS}/{N_KV_HEADS}/{WIDTH}, {length} keys, {cores} core"
-    return [
-        Row(
-            case + "s" * (cores > 1),
-            name,
-            *(1e3 * x for x in time[:3]),
-            n_bytes / time.median / 1e9,
-            times["torch"].median / time.median if "torch" in times else None,
-        )
-        for name, time in times.items()
-    ]
+    return rows_of(case + "s" * (cores > 1), times, n_bytes, "torch")
 
 
 def main(arguments: list[str] | None = None) -> None:

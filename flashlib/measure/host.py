@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Cache", "caches", "memory_bytes", "processor", "usable_cores", "versions"]
+__all__ = ["Cache", "caches", "memory_bytes", "processor", "versions"]
 
 CPU = "/sys/devices/system/cpu/cpu0/cache"
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
@@ -36,13 +36,6 @@ def processor() -> str:
     found = re.search(r"model name\s*:\s*(.+)", _read(info)) if info.exists() else None
     name = found[1] if found else _sysctl("machdep.cpu.brand_string")
     return name or platform.processor() or platform.machine()
-
-
-def usable_cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def memory_bytes() -> int:

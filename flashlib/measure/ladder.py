@@ -1,37 +1,40 @@
 """Measure all rungs at once: ``python -m flashlib.measure.ladder`` (chapter 9)."""
 
 import argparse
+from collections.abc import Callable
 
 import numpy as np
 
 from flashlib.attention import flash_attention
 from flashlib.backends import Backend
 from flashlib.backends.base import BLOCK_ROWS
+from flashlib.backends.blas import BlasBackend
 from flashlib.backends.blocked import MOST_BLOCKS
 from flashlib.backends.tiles import TilesBackend
+from flashlib.cores import usable_cores
 from flashlib.kernels.lane_product import LANES
 from flashlib.kernels.launch import register_tile
-from flashlib.measure.host import usable_cores
+from flashlib.kernels.peak import limit_workers
 from flashlib.measure.peak import flops_per_second, read_bytes_per_second
-from flashlib.measure.peers import limit_cores
 from flashlib.measure.prefill import race
-from flashlib.measure.record import Row, print_table, write
+from flashlib.measure.record import Row, print_table, rows_of, write
 from flashlib.testing import make_qkv
 from flashlib.traffic import causal_pairs
 
-__all__ = ["RUNGS", "climb", "main", "sharing"]
+__all__ = ["PRODUCTS", "RUNGS", "bare_products", "climb", "main", "rungs", "sharing"]
 
 # From the score matrix to registers. One rung has no name in `get_backend`.
-RUNGS: dict[str, str | Backend] = {
-    "blas": "blas",
-    "numpy": "numpy",
-    "scalar": "scalar",
-    "simd": "simd",
-    "pool": "pool",
-    "tiles": TilesBackend(),
-    "blocked": "blocked",
-}
+RUNGS = ("blas", "numpy", "scalar", "simd", "pool", "tiles", "blocked")
+# No rung: what the products of a score matrix take by themselves.
+PRODUCTS = "products alone"
 N_HEADS, N_KV_HEADS, WIDTH = 16, 8, 128
+
+
+def rungs(cores: int) -> dict[str, str | Backend]:
+    """Return every rung, told to use `cores` cores; some use one in any case."""
+    limit_workers(cores)
+    apart = {"blas": BlasBackend(workers=cores), "tiles": TilesBackend()}
+    return {name: apart.get(name, name) for name in RUNGS}
 
 
 def sharing() -> dict[str, int]:
@@ -46,27 +49,35 @@ def sharing() -> dict[str, int]:
     }
 
 
+def bare_products(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> Callable[[], None]:
+    """Return the two products of every head, as NumPy ships them, and nothing else.
+
+    No mask, no softmax, and as many threads as the library likes: no way to keep
+    the score matrix is faster.
+    """
+    group = q.shape[1] // k.shape[1]
+    heads = [np.ascontiguousarray(x.swapaxes(0, 1)) for x in (q, k, v)]
+
+    def multiply() -> None:
+        for h, rows in enumerate(heads[0]):
+            keys, values = heads[1][h // group], heads[2][h // group]
+            (rows @ keys.T) @ values
+
+    return multiply
+
+
 def climb(n: int, cores: int, rounds: int) -> list[Row]:
     """Time all rungs and PyTorch on one causal prefill, in turn."""
     sizes = {"n_heads": N_HEADS, "n_kv_heads": N_KV_HEADS, "head_dim": WIDTH}
     tensors = make_qkv(n, **sizes, seed=n)
-    limit_cores(cores)
     functions = {
         name: lambda rung=rung: flash_attention(*tensors, causal=True, backend=rung).out
-        for name, rung in RUNGS.items()
+        for name, rung in rungs(cores).items()
     }
-    times = race(functions, tensors, True, cores, rounds)
-    flops = 4 * N_HEADS * WIDTH * causal_pairs(n)
-    return [
-        Row(
-            f"causal, seq {n}, {cores} core" + "s" * (cores > 1),
-            name,
-            *(1e3 * x for x in time[:3]),
-            flops / time.median / 1e9,
-            times["torch"].median / time.median if "torch" in times else None,
-        )
-        for name, time in times.items()
-    ]
+    beside = {PRODUCTS: bare_products(*tensors)}
+    times = race(functions, tensors, True, cores, rounds, beside)
+    case = f"causal, seq {n}, {cores} core" + "s" * (cores > 1)
+    return rows_of(case, times, 4 * N_HEADS * WIDTH * causal_pairs(n), "torch")
 
 
 def main(arguments: list[str] | None = None) -> None:

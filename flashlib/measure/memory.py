@@ -6,8 +6,8 @@ should be the tensors, the result, and one more copy of K and V.
 
 import argparse
 
+from flashlib.cores import usable_cores
 from flashlib.measure.growth import measure_apart
-from flashlib.measure.host import usable_cores
 from flashlib.measure.record import Row, print_table, write
 
 __all__ = ["main"]

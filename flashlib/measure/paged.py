@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from flashlib.cores import usable_cores
 from flashlib.decode import flash_attention_decode, flash_attention_paged
+from flashlib.kernels.peak import limit_workers
 from flashlib.measure.decode import N_HEADS, N_KV_HEADS, WIDTH, in_pages
-from flashlib.measure.host import usable_cores
-from flashlib.measure.peers import limit_cores
-from flashlib.measure.record import Row, print_table, write
+from flashlib.measure.record import Row, print_table, rows_of, write
 from flashlib.measure.timing import interleave
 from flashlib.testing import make_qkv
 
@@ -49,20 +49,11 @@ def functions_for(length: int) -> dict[str, Callable[[], np.ndarray]]:
 
 def compare(length: int, cores: int, rounds: int) -> list[Row]:
     """Time one length, all page lengths in turn; the peer is the cache in one piece."""
-    limit_cores(cores)
+    limit_workers(cores)
     times = interleave(functions_for(length), rounds=rounds)
     n_bytes = 2 * length * N_KV_HEADS * WIDTH * 4
     case = f"{length} keys, {cores} core" + "s" * (cores > 1)
-    return [
-        Row(
-            case,
-            name,
-            *(1e3 * x for x in time[:3]),
-            n_bytes / time.median / 1e9,
-            times[WHOLE].median / time.median,
-        )
-        for name, time in times.items()
-    ]
+    return rows_of(case, times, n_bytes, WHOLE)
 
 
 def main(arguments: list[str] | None = None) -> None:

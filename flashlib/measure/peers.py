@@ -5,22 +5,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from flashlib.kernels.peak import limit_workers
 from flashlib.measure.torch_process import TorchProcess, installed
 
-__all__ = ["add_torch", "limit_cores"]
-
-
-def limit_cores(n: int) -> None:
-    """Let flashlib's kernels, and the matrix products of NumPy, use `n` cores.
-
-    The latter needs threadpoolctl; without it they use what the environment says.
-    """
-    limit_workers(n)
-    with contextlib.suppress(ImportError):
-        from threadpoolctl import threadpool_limits
-
-        threadpool_limits(n, user_api="blas")
+__all__ = ["add_torch"]
 
 
 @contextlib.contextmanager

@@ -9,10 +9,11 @@ from collections.abc import Callable
 import numpy as np
 
 from flashlib.attention import flash_attention
-from flashlib.measure.host import usable_cores
+from flashlib.cores import usable_cores
+from flashlib.kernels.peak import limit_workers
 from flashlib.measure.peak import flops_per_second
-from flashlib.measure.peers import add_torch, limit_cores
-from flashlib.measure.record import Row, print_table, write
+from flashlib.measure.peers import add_torch
+from flashlib.measure.record import Row, print_table, rows_of, write
 from flashlib.measure.timing import Timing, interleave
 from flashlib.testing import make_qkv, oracle
 from flashlib.traffic import causal_pairs
@@ -51,13 +52,17 @@ def race(
     causal: bool,
     cores: int,
     rounds: int,
+    beside: dict[str, Callable[[], object]] | None = None,
 ) -> dict[str, Timing]:
-    """Check all functions and PyTorch, then time them in turn."""
+    """Check all functions and PyTorch, then time them in turn.
+
+    What runs `beside` them is timed too, and computes no attention.
+    """
     batch = [x[None] for x in tensors]
     with add_torch(functions, *batch, causal=causal, cores=cores):
         for function in functions.values():
             check(function().reshape(tensors[0].shape), tensors, causal)
-        return interleave(functions, rounds=rounds)
+        return interleave(functions | (beside or {}), rounds=rounds)
 
 
 def compare(
@@ -68,23 +73,14 @@ def compare(
     tensors = make_qkv(
         n, n_heads=n_heads, n_kv_heads=n_kv_heads, head_dim=width, seed=n
     )
-    limit_cores(cores)
+    limit_workers(cores)
     functions = {"flashlib": lambda: flash_attention(*tensors, causal=causal).out}
     times = race(functions, tensors, causal, cores, rounds)
     pairs = causal_pairs(n) if causal else n * n
     flops = 4 * n_heads * width * pairs
     kind = "causal" if causal else "full"
     case = f"{n_heads}/{n_kv_heads}/{width} {kind}, seq {n}, {cores} core"
-    return [
-        Row(
-            case + "s" * (cores > 1),
-            name,
-            *(1e3 * x for x in time[:3]),
-            flops / time.median / 1e9,
-            times["torch"].median / time.median if "torch" in times else None,
-        )
-        for name, time in times.items()
-    ]
+    return rows_of(case + "s" * (cores > 1), times, flops, "torch")
 
 
 def main(arguments: list[str] | None = None) -> None:

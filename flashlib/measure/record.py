@@ -7,15 +7,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from flashlib.measure.host import (
-    caches,
-    memory_bytes,
-    processor,
-    usable_cores,
-    versions,
-)
+from flashlib.cores import usable_cores
+from flashlib.measure.host import caches, memory_bytes, processor, versions
+from flashlib.measure.timing import Timing
 
-__all__ = ["FOLDER", "Row", "machine_card", "print_table", "read", "write"]
+__all__ = [
+    "FOLDER",
+    "Row",
+    "machine_card",
+    "print_table",
+    "read",
+    "rows_of",
+    "write",
+]
 
 FOLDER = Path(__file__).parents[2] / "book" / "measurements"
 
@@ -46,6 +50,34 @@ class Row(NamedTuple):
     ratio: float | None
 
 
+def rows_of(
+    case: str, times: Mapping[str, Timing], work: float, peer: str
+) -> list[Row]:
+    """Return a row for every function that was timed.
+
+    Parameters
+    ----------
+    case : str
+    times : mapping of str to Timing
+        By who computed it.
+    work : float
+        What one call does, in operations or bytes; rates are in 1e9 per second.
+    peer : str
+        Whom the ratios compare with; it may be missing from `times`.
+    """
+    base = times[peer].median if peer in times else None
+    return [
+        Row(
+            case,
+            name,
+            *(1e3 * x for x in time[:3]),
+            work / time.median / 1e9,
+            None if base is None else base / time.median,
+        )
+        for name, time in times.items()
+    ]
+
+
 def machine_card() -> dict[str, object]:
     """Return what a figure needs to be more than a number."""
     loads = os.getloadavg() if hasattr(os, "getloadavg") else ()
@@ -55,7 +87,6 @@ def machine_card() -> dict[str, object]:
         "memory_bytes": memory_bytes(),
         "caches": [cache._asdict() for cache in caches()],
         "versions": versions("numpy", "numba", "llvmlite", "torch"),
-        "blas_threads": os.environ.get("OPENBLAS_NUM_THREADS", "all"),
         "load_average": [round(load, 2) for load in loads],
         "date": datetime.now(UTC).date().isoformat(),
     }

@@ -7,8 +7,8 @@ import argparse
 import math
 from itertools import pairwise
 
+from flashlib.cores import usable_cores
 from flashlib.measure.growth import N_HEADS, WIDTH, measure_apart
-from flashlib.measure.host import usable_cores
 from flashlib.measure.record import Row, print_table, write
 from flashlib.traffic import attention_flops, causal_pairs
 

@@ -2,7 +2,9 @@
 
 A machine that is shared is never twice the same. Functions that are compared
 therefore take turns, so that all of them meet the same disturbances, and the
-median of the rounds is what counts.
+median of the rounds is what counts. Between two turns there is a rest: threads
+of a pool go on spinning for a while when their work is done, and would take a
+core from whoever comes next.
 """
 
 import time
@@ -11,6 +13,8 @@ from statistics import median
 from typing import NamedTuple
 
 __all__ = ["Timing", "interleave"]
+
+REST_SECONDS = 0.02
 
 
 class Timing(NamedTuple):
@@ -45,6 +49,7 @@ def interleave(
     seconds: dict[str, list[float]] = {name: [] for name in functions}
     for turn in range(rounds + 1):
         for name, function in functions.items():
+            time.sleep(REST_SECONDS)
             spent = getattr(function, "seconds", lambda f=function: _spent(f))()
             if turn:
                 seconds[name].append(spent)

@@ -17,13 +17,12 @@ from types import MappingProxyType, ModuleType
 import numpy as np
 
 from flashlib.machine.tile import Tile
+from flashlib.mutants.cache_checks import failures
+from flashlib.mutants.mutant import Listing
 from flashlib.programs.cte.sizes import CteSizes, Keys, Section
 from flashlib.programs.tkg import maximum, pages, softmax
 from flashlib.programs.tkg.maximum import synchronized
 from flashlib.programs.tkg.run import CoreRun, Softmax, Window
-
-from .cache_checks import failures
-from .mutant import Listing
 
 UINT32 = np.dtype(np.uint32)
 

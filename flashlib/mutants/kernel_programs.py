@@ -15,6 +15,8 @@ from types import MappingProxyType, ModuleType
 
 from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
+from flashlib.mutants.kernel_checks import failures
+from flashlib.mutants.mutant import Listing
 from flashlib.programs.blocks import LANES, QUADRANT
 from flashlib.programs.masks import build
 from flashlib.programs.tkg import kernel, maximum
@@ -22,9 +24,6 @@ from flashlib.programs.tkg.keys import load_keys
 from flashlib.programs.tkg.maximum import FLOAT32_MIN
 from flashlib.programs.tkg.run import CoreRun, Softmax, Window
 from flashlib.programs.tkg.scores import _multiply
-
-from .kernel_checks import failures
-from .mutant import Listing
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ import numpy as np
 
 from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
+from flashlib.mutants.machine_checks import failures
+from flashlib.mutants.mutant import Listing
 from flashlib.programs.blocks import LANES, pieces
 from flashlib.programs.decode_sizes import Sizes, checked_sizes
 from flashlib.programs.decode_tile import (
@@ -33,9 +35,6 @@ from flashlib.programs.decode_tile import (
     store,
     validity,
 )
-
-from .machine_checks import failures
-from .mutant import Listing
 
 STEPS = MappingProxyType(
     {

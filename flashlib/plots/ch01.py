@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .svg import (
+from flashlib.plots.svg import (
     BLUE,
     GRAY,
     GREEN,

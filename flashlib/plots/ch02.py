@@ -5,9 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from . import palette
-from .svg import BLUE, FAINT, GRAY, GREEN, INK, ORANGE, PURPLE, line, picture, rect
-from .svg import text as words_at
+from flashlib.plots import palette
+from flashlib.plots.svg import (
+    BLUE,
+    FAINT,
+    GRAY,
+    GREEN,
+    INK,
+    ORANGE,
+    PURPLE,
+    line,
+    picture,
+    rect,
+)
+from flashlib.plots.svg import text as words_at
 
 WIDTH, HEIGHT = 640, 408
 LEFT, RIGHT = 20.0, 620.0

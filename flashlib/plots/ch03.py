@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from . import palette
-from .svg import (
+from flashlib.plots import palette
+from flashlib.plots.svg import (
     BLUE,
     FAINT,
     GRAY,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import svg
+from flashlib.plots import svg
 
 WIDTH, HEIGHT = 640, 344
 CELL_W, CELL_H = 36.0, 29.0

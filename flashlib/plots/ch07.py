@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from . import svg
+from flashlib.plots import svg
 
 WIDTH, SIZE = 640, 16
 LEFT, UNIT, LANE = 60.0, 5.6, 29.0

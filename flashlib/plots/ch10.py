@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from . import palette, svg
+from flashlib.plots import palette, svg
 
 WIDTH, TOP, ROW = 640, 66.0, 52.0
 LEFT, RIGHT = 212.0, 570.0

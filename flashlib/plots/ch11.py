@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from . import palette, svg
+from flashlib.plots import palette, svg
 
 WIDTH, HEIGHT = 640, 350
 TOP, BOTTOM = 78.0, 306.0

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 
-from . import svg
+from flashlib.plots import svg
 
 WIDTH, HEIGHT = 640, 372
 LEFT, LONGEST, UNIT = 14.0, 262.0, 4.0

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from . import palette, svg
+from flashlib.plots import palette, svg
 
 WIDTH, HEIGHT = 640, 456
 ENGINES = ("tensor", "vector", "scalar", "gpsimd", "dma")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from . import palette, svg
+from flashlib.plots import palette, svg
 
 WIDTH, HEIGHT = 640, 352
 LEFT, RIGHT, TOP, BASE = 58.0, 372.0, 44.0, 300.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import svg
+from flashlib.plots import svg
 
 WIDTH, HEIGHT = 640, 312
 LEFT, STEP, GAP = 92.0, 78.0, 18.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from . import svg
+from flashlib.plots import svg
 
 WIDTH, HEIGHT = 640, 300
 CENTER_X, CENTER_Y, RADIUS, DOT = 150.0, 150.0, 112.0, 23.0

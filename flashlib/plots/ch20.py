@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from . import svg
+from flashlib.plots import svg
 
 WIDTH, HEIGHT = 640, 330
 BLOCK_X, TOP, SIDE = 20.0, 42.0, 84.0

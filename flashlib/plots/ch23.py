@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from . import palette, svg
+from flashlib.plots import palette, svg
 
 WIDTH, HEIGHT = 640, 312
 TOP, BAR, STEP = 78.0, 22.0, 38.0

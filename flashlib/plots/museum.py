@@ -6,7 +6,7 @@ import html
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from .svg import BLUE, FAINT, GRAY, INK, ORANGE, line, picture, rect, text
+from flashlib.plots.svg import BLUE, FAINT, GRAY, INK, ORANGE, line, picture, rect, text
 
 LEFT, TOP = 186, 92
 ROW, CELL, GAP = 15, 5.5, 7

@@ -11,7 +11,7 @@ import html
 import json
 from collections.abc import Iterable, Mapping
 
-from . import palette
+from flashlib.plots import palette
 
 # The style sheet replaces each color in dark mode.
 BLUE = f"var(--fl-blue, {palette.BLUE})"

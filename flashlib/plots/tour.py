@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from . import svg
+from flashlib.plots import svg
 
 WIDTH, HEIGHT = 640, 272
 LEFT, RIGHT = 20.0, 620.0

@@ -1,7 +1,7 @@
 """Figures that move with a slider, with a kernel and without one (book)."""
 
-from .catalogue import catalogue
-from .figure import Frame, MovingFigure
-from .source import source
+from flashlib.widgets.catalogue import catalogue
+from flashlib.widgets.figure import Frame, MovingFigure
+from flashlib.widgets.source import source
 
 __all__ = ["Frame", "MovingFigure", "catalogue", "source"]

@@ -7,7 +7,7 @@ import pkgutil
 from functools import cache
 from types import MappingProxyType
 
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 
 @cache

@@ -9,8 +9,7 @@ import numpy as np
 from flashlib.exercises.ch01 import KEYS, QUERY, VALUES, weights_of
 from flashlib.plots.ch01 import row_picture
 from flashlib.reference import materialized_attention
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 MOVED = 2
 PLACES = (0, 1, 2, 3, 4)

@@ -17,8 +17,7 @@ from flashlib.traffic import (
     model_score_traffic,
     score_bytes,
 )
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 TOKENS = (64, 100, 128, 181, 256, 362, 511, 724, 1024, 1448, 2044, 2896, 4096, 8192)
 

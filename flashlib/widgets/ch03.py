@@ -9,8 +9,7 @@ import numpy as np
 from flashlib.exercises.ch03 import ROW, exact_softmax, shifted_softmax, weight_error
 from flashlib.plots.ch03 import cliff_picture
 from flashlib.reference import materialized_attention
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 OFFSETS = (
     *(-95, -92, -89, -88, -60, -30, 0, 30, 60, 80, 87, 90, 92, 94, 96, 98),

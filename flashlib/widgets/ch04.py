@@ -10,8 +10,7 @@ from flashlib.exercises.ch01 import SCORES, VALUES
 from flashlib.online_softmax import OnlineSoftmax, Step, walk
 from flashlib.plots.ch04 import scrubber
 from flashlib.reference import materialized_attention
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 ORDERS = {
     "as given": (0, 1, 2, 3, 4, 5),

@@ -11,8 +11,7 @@ from flashlib.exercises.ch01 import KEYS, QUERY, VALUES
 from flashlib.online_softmax import OnlineSoftmax, Step, walk
 from flashlib.plots.ch05 import tile_walk
 from flashlib.reference import materialized_attention
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 TILE = 2
 # Query head 0 on KV head 0 is the row; the others make the index arithmetic visible.

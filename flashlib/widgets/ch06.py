@@ -13,8 +13,7 @@ from flashlib.problem import Problem, attention_problem
 from flashlib.reference import materialized_attention
 from flashlib.testing import make_qkv
 from flashlib.traffic import visited_pairs
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 SEQ_K = 6
 WAYS = ("data", "loop bound")

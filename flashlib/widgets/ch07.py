@@ -17,8 +17,7 @@ from flashlib.exercises.stripes import (
 )
 from flashlib.plots.ch07 import lanes_picture, stripes_picture
 from flashlib.testing import pseudo_random
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 PAGE = "notebooks/07_heads_groups_and_cores"
 LANES, LATENCIES, PRODUCTS = (1, 2, 4, 8), (2, 4, 6), 16

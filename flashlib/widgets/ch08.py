@@ -12,8 +12,7 @@ from flashlib.mutants import MUTANTS, PlainLoop
 from flashlib.plots.ch08 import mutation_matrix
 from flashlib.reference import materialized_attention
 from flashlib.testing import error_report
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 LENGTHS = (1, 17, 63, 64, 65, 100, 127, 128, 129)
 PUBLISHED = (1, 17, 100)

@@ -16,8 +16,7 @@ from flashlib.traffic import (
     attention_flops,
     causal_pairs,
 )
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 N, N_HEADS, WIDTH = 511, 16, 128
 RUNGS = ("blas", "numpy", "scalar", "simd", "pool", "tiles", "blocked")

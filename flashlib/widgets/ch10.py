@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from flashlib.measure.histogram import NAMES, expected, traced
 from flashlib.plots.ch10 import histogram_picture
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 LAYERS, TOKENS, HEADS = (1, 4, 8, 16, 28, 32), (1, 2, 3), 16
 ENGINES = {"before": "materialized", "after": "flash"}

@@ -9,8 +9,7 @@ import numpy as np
 from flashlib.measure.fit import Fit
 from flashlib.measure.published import LONG, RUNS, SHORT, fits
 from flashlib.plots.ch11 import two_bars
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 LENGTHS = (64, 128, 256, 511, 1022, 2044, 4088, 8176, 16352, 32704)
 

@@ -13,8 +13,7 @@ from flashlib.traffic import (
     crossings,
     score_bytes,
 )
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 RATIOS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 1.0, 2.0)
 BALANCES = (0, 5, 10, 20, 50, 100, 200)

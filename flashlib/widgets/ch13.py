@@ -10,8 +10,7 @@ import numpy as np
 
 from flashlib.measure.disturb import CHANGES, disturbances, logits, prompts
 from flashlib.plots.ch13 import margin_map
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 TEXTS = 3
 # Cells of the map: half a power of ten wide.

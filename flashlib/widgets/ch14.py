@@ -11,8 +11,7 @@ from flashlib.cache import PagedCache
 from flashlib.decode import flash_attention_decode, flash_attention_paged
 from flashlib.exercises.ch01 import SCORES, VALUES
 from flashlib.plots.ch14 import page_table
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 SLOTS = 12
 PAGE_LENGTHS = (1, 2, 3)

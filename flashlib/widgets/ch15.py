@@ -24,9 +24,8 @@ from flashlib.programs.decode_tile import (
     validity,
 )
 from flashlib.reference import materialized_attention
-
-from .figure import MovingFigure
-from .machine_watch import Watch
+from flashlib.widgets.figure import MovingFigure
+from flashlib.widgets.machine_watch import Watch
 
 ROW = tuple(
     np.float32(x).reshape(n, 1, 2) for x, n in ((QUERY, 1), (KEYS, 6), (VALUES, 6))

@@ -12,8 +12,7 @@ from flashlib.machine import NC_V3, timeline
 from flashlib.plots.ch16 import roofline
 from flashlib.programs import decode_tile
 from flashlib.traffic import attainable_flops, attention_flops
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 GROUPS, TOKENS = (1, 2, 4, 8, 16, 32, 64, 128), (1, 2, 4)
 KEYS, WIDTH, ITEMSIZE = 2048, 128, 2

@@ -11,8 +11,7 @@ import numpy as np
 from flashlib.machine import Machine, timeline
 from flashlib.plots.ch17 import array_picture
 from flashlib.programs import blocks
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 BF16 = ml_dtypes.bfloat16
 BLOCKS, WIDTH = 16, 64

@@ -11,8 +11,7 @@ from flashlib.exercises.ch01 import SCORES, VALUES
 from flashlib.plots.ch18 import masked_row_picture
 from flashlib.programs.slot_call import decode_slots
 from flashlib.reference import materialized_attention
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 TILE = 2
 LOWEST = np.finfo(np.float32).min

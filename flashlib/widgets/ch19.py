@@ -9,8 +9,7 @@ import numpy as np
 from flashlib.machine import Machine
 from flashlib.plots.ch19 import ring_picture
 from flashlib.programs.masks.build import write_band
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 SLOTS = 10
 WINDOWS = (1, 3, 6, 10, 11)

@@ -11,8 +11,7 @@ import numpy as np
 from flashlib.errors import ShapeError
 from flashlib.plots.ch20 import heads_picture
 from flashlib.programs.slot_call import decode_slots
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 SLOTS, WIDTH, LANES = 256, 16, 128
 HEADS = (1, 2, 4, 8, 16, 32, 64, 128, 129, 256, 512)

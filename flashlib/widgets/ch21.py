@@ -16,8 +16,7 @@ from flashlib.programs.tkg.pages import load_block_index
 from flashlib.programs.tkg.run import CoreRun
 from flashlib.programs.tkg.sizes import TkgSizes, sizes_of
 from flashlib.programs.tkg.values import load_values
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 SLOTS, SEED = 2048, 21
 #: Bytes of one row of the cache: width 128 in bfloat16.

@@ -12,8 +12,7 @@ from flashlib.machine.timeline import Timeline, timelines
 from flashlib.plots.ch22 import timeline_picture
 from flashlib.programs.attention_tkg import TkgResult
 from flashlib.programs.cache_call import decode_cached
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 HEADS, WIDTH = 8, 128
 KEYS = (512, 1024, 2048, 4096, 8192)

@@ -13,8 +13,7 @@ from flashlib.machine import timeline
 from flashlib.machine.trace import Trace
 from flashlib.plots.ch23 import shapes_picture
 from flashlib.programs.cache_call import decode_cached
-
-from .figure import MovingFigure
+from flashlib.widgets.figure import MovingFigure
 
 HEADS, WIDTH = 8, 128
 KEYS = (256, 512, 1024, 2048)

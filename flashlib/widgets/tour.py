@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..plots.tour import bytes_on_a_log_scale
-from ..traffic import flash_state_bytes, score_bytes
-from .figure import MovingFigure
+from flashlib.plots.tour import bytes_on_a_log_scale
+from flashlib.traffic import flash_state_bytes, score_bytes
+from flashlib.widgets.figure import MovingFigure
 
 TILE = 64
 HEAD_DIM = 128

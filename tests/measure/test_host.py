@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pytest
 
+from flashlib.cores import usable_cores
 from flashlib.measure import host
 
 
@@ -31,7 +32,7 @@ def test_caches_are_read_with_units_and_without_instruction_caches(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="needs Linux")
 def test_cores_are_those_of_this_process():
-    assert host.usable_cores() == len(os.sched_getaffinity(0))
+    assert usable_cores() == len(os.sched_getaffinity(0))
 
 
 def test_processor_has_a_name_and_memory_is_a_count():
