@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flashlib.chains import CHAIN
 from flashlib.errors import ArgumentError, DTypeError, ShapeError
 from flashlib.problem import Problem, Tensors, attention_problem
 from flashlib.validation import (
-    CHAIN,
     as_array,
     check_integer,
     check_tensor,

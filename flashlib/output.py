@@ -30,6 +30,21 @@ class AttentionOutput(NamedTuple):
     out: np.ndarray
     lse: np.ndarray
 
+    @classmethod
+    def empty(
+        cls, rows: tuple[int, ...], head_dim_v: int, dtype: np.dtype
+    ) -> "AttentionOutput":
+        """Return room for a result that is not computed yet.
+
+        Parameters
+        ----------
+        rows : tuple of int
+            Shape of `lse`, such as ``(seq_q, n_heads)``.
+        head_dim_v : int
+        dtype : dtype
+        """
+        return cls(np.empty((*rows, head_dim_v), dtype), np.empty(rows, dtype))
+
 
 def finite_or_zero(m: np.ndarray) -> np.ndarray:
     """Return what scores are measured against: `m`, but 0 where `m` is -inf."""

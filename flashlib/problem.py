@@ -90,16 +90,6 @@ class Problem:
         return self.seq_k - self.seq_q
 
     @property
-    def is_causal(self) -> bool:
-        """Whether no row sees a key after its own position."""
-        return self.right == 0
-
-    @property
-    def has_data_mask(self) -> bool:
-        """Whether some of what is hidden is data (a mask or a bias), not bounds."""
-        return self.mask is not None or self.bias is not None
-
-    @property
     def reach(self) -> tuple[int, int]:
         """The band as two integers, no limit being further than any key is."""
         beyond = self.seq_q + self.seq_k
@@ -123,9 +113,12 @@ class Problem:
         lo = min(max(position - left, 0), hi)
         return lo, hi
 
-    def sink_logit(self, h: int) -> np.floating:
-        """Return the extra logit of head `h`, ``-inf`` when there is none."""
-        return self.work.type(-np.inf) if self.sink is None else self.sink[h]
+    @property
+    def sinks(self) -> np.ndarray:
+        """The extra logit of every head, ``-inf`` where there is none."""
+        if self.sink is None:
+            return np.full(self.n_heads, -np.inf, self.work)
+        return self.sink
 
     def over_keys(self, seq_k: int) -> "Problem":
         """Return the same problem over `seq_k` keys (a cache filled so far)."""

@@ -5,8 +5,6 @@ float64 this is the oracle that every other implementation is measured
 against; in float32 it is the baseline whose error the others may double.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from flashlib.masks import attended
@@ -15,7 +13,7 @@ from flashlib.output import AttentionOutput, finite_or_zero
 from flashlib.problem import Problem, attention_problem
 from flashlib.scores import block_scores, head_copy
 
-__all__ = ["materialize", "materialized_attention"]
+__all__ = ["materialize", "materialize_head", "materialized_attention"]
 
 
 def materialized_attention(
@@ -79,36 +77,29 @@ def materialized_attention(
 
 
 def materialize(
+    problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray
+) -> AttentionOutput:
+    """Run a validated problem on tensors of its work type, head by head."""
+    rows = problem.seq_q, problem.n_heads
+    result = AttentionOutput.empty(rows, problem.head_dim_v, problem.work)
+    for h in range(problem.n_heads):
+        materialize_head(problem, h, q, k, v, result)
+    return result
+
+
+def materialize_head(
     problem: Problem,
+    h: int,
     q: np.ndarray,
     k: np.ndarray,
     v: np.ndarray,
-    *,
-    each: Callable = map,
-) -> AttentionOutput:
-    """Run a validated problem on tensors of its work type, head by head.
-
-    `each` is ``map``, or the like of it that runs several heads at once.
-    """
-    seq_q, n_heads, work = problem.seq_q, problem.n_heads, problem.work
-    out = np.empty((seq_q, n_heads, problem.head_dim_v), work)
-    lse = np.empty((seq_q, n_heads), work)
-
-    def one_head(h: int) -> None:
-        kv_head = h // problem.group
-        out[:, h], lse[:, h] = _one_head(
-            problem, h, head_copy(q, h), head_copy(k, kv_head), head_copy(v, kv_head)
-        )
-
-    list(each(one_head, range(n_heads)))
-    return AttentionOutput(out, lse)
-
-
-def _one_head(
-    problem: Problem, h: int, q: np.ndarray, k: np.ndarray, v: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+    result: AttentionOutput,
+) -> None:
+    """Write head `h` into `result`; heads do not see each other."""
+    kv_head = h // problem.group
+    q, k, v = head_copy(q, h), head_copy(k, kv_head), head_copy(v, kv_head)
     rows, keys = range(problem.seq_q), range(problem.seq_k)
-    sink = problem.sink_logit(h)
+    sink = problem.sinks[h]
     with np.errstate(all="ignore"):
         s = block_scores(problem, h, q, k, rows, keys)
         visible = attended(problem, h, rows, keys)
@@ -122,4 +113,4 @@ def _one_head(
         if visible is not None:
             attends = visible.any(axis=1)
         p /= np.where(attends, l, 1).astype(problem.work)[:, None]
-        return weighted_sum(p, v, visible), m + np.log(l)
+        result.out[:, h], result.lse[:, h] = weighted_sum(p, v, visible), m + np.log(l)

@@ -11,12 +11,10 @@ import operator
 
 import numpy as np
 
+from flashlib.chains import DEFAULT_TILE
 from flashlib.errors import ArgumentError, DTypeError, ShapeError, shown
 
 __all__ = [
-    "CHAIN",
-    "DEFAULT_TILE",
-    "STRETCH",
     "as_array",
     "check_band",
     "check_bias",
@@ -32,11 +30,6 @@ __all__ = [
 
 _HALF = ("float16", "bfloat16")
 _NATIVE = ("float32", "float64")
-DEFAULT_TILE = 64
-# Additions in one chain; in a longer one rounding errors pile up. Sums of tiles
-# join in chains of so many, and their sums once more: a stretch.
-CHAIN = 64
-STRETCH = CHAIN * DEFAULT_TILE
 
 
 @functools.cache

@@ -3,12 +3,15 @@
 import json
 import re
 
+import chapter_map
 import pytest
 import yaml
 from project import ROOT
 
 LABEL = re.compile(r"^\$\$ \((.*?)\)", re.M)
 FOLD = re.compile(r'<details class="fl-predict"><summary>(.*?)</summary>')
+MODULE = re.compile(r"\{py:mod\}`(flashlib[\w.]*)`")
+ALSO = '<details class="fl-also"><summary>Also part of this chapter</summary>'
 LAST = ["What would break it", "Exercises", "Three takeaways", "Sources", "Next"]
 
 
@@ -41,6 +44,20 @@ def test_head_names_three_verbs_needs_and_code(name):
     assert len(re.findall(r"(?<!\*)\*[a-z ]+\*(?!\*)", able)) == 3
     assert needs.startswith("**Needs**: ")
     assert code.startswith("**Code of this chapter**: {py:mod}`flashlib.")
+
+
+@every_chapter
+def test_code_is_what_names_the_chapter_and_few_modules_come_first(name):
+    number = int(re.search(r"/(\d\d)_", name)[1])
+    head, _, rest = prose(name).partition("**Code of this chapter**: ")
+    first, _, rest = rest.partition("\n\n")
+    fold, _, _ = rest.partition("</details>")
+    assert fold.startswith(ALSO) and not MODULE.search(head)
+    assert 2 <= len(MODULE.findall(first)) <= 5
+    listed = MODULE.findall(first + fold)
+    assert len(set(listed)) == len(listed)
+    modules = chapter_map.read_modules(ROOT)
+    assert set(listed) == {m for m, _, numbers in modules if number in numbers}
 
 
 @every_chapter

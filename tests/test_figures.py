@@ -12,7 +12,7 @@ import pytest
 
 import flashlib.widgets
 from flashlib.widgets import catalogue
-from flashlib.widgets.figure import MAX_BYTES, MAX_FRAMES
+from flashlib.widgets.figure import MAX_BYTES, MAX_FRAMES, scrolling
 
 ROOT = Path(__file__).resolve().parent.parent
 SVG = "{http://www.w3.org/2000/svg}"
@@ -47,7 +47,8 @@ def test_there_is_a_figure_for_every_chapter_module():
 
 
 def test_widget_shows_the_picture_of_every_state(figure):
-    assert shown_pictures(figure) == [picture for _, _, picture, _ in replay(figure)]
+    pictures = [scrolling(picture) for _, _, picture, _ in replay(figure)]
+    assert shown_pictures(figure) == pictures
 
 
 def test_every_state_holds_against_another_route(figure):

@@ -7,6 +7,7 @@ import nbformat
 import pytest
 import yaml
 from project import ROOT
+from strip import stripped
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 FIRST_CELL = "%matplotlib inline\nimport numpy as np\nimport flashlib"
@@ -31,6 +32,12 @@ def test_notebook_carries_no_outputs(path):
         assert cell["execution_count"] is None
     metadata = json.loads(path.read_text(encoding="utf-8"))["metadata"]
     assert "widgets" not in metadata
+
+
+def test_strip_would_change_no_byte(path):
+    text = path.read_text(encoding="utf-8")
+    # the texts are long, and a difference would be printed in full
+    assert (stripped(text) == text) is True, "run tools/strip.py"
 
 
 def test_cells_have_distinct_ids(path):

@@ -4,6 +4,7 @@ import doctest
 import json
 import re
 
+import draw_readme
 import pytest
 import yaml
 from project import ROOT
@@ -36,3 +37,17 @@ def test_chapter_is_listed_with_its_title(name):
 def test_links_lead_somewhere():
     links = re.findall(r"\]\(([^)#]+)\)", README)
     assert links and all((ROOT / link).exists() for link in links)
+
+
+def without_rounding(svg):
+    """Leave out how many units float32 is off: that depends on the machine's exp."""
+    return re.sub(r"[\d.]+ (?=u\b|units)", "", svg)
+
+
+def test_picture_is_what_the_package_draws():
+    ((words, path),) = re.findall(r"!\[([^]]+)\]\(([^)]+)\)", README)
+    assert len(words.split()) > 20 and ROOT / path == draw_readme.PICTURE
+    kept = draw_readme.PICTURE.read_text(encoding="utf-8")
+    drawn = draw_readme.draw()
+    assert without_rounding(kept) == without_rounding(drawn), "run tools/draw_readme.py"
+    assert "var(" not in kept and "currentColor" not in kept

@@ -5,6 +5,7 @@
 A value glued in a notebook must reach the prose through its glue role, never through
 the keyboard. Where a sentence means another thing that happens to have the same
 number, or quotes a source, a comment in that cell says so: `<!-- typed: 512 -->`.
+A comment that excuses nothing is reported too.
 """
 
 import json
@@ -76,10 +77,12 @@ def glued_in(executed):
     glued = {}
     for cell in executed["cells"]:
         for output in cell.get("outputs", []):
-            name = output.get("metadata", {}).get("scrapbook", {}).get("name")
-            if name:
-                text = "".join(output["data"].get("text/plain", ""))
-                glued[name] = [
+            scrap = output.get("metadata", {}).get("scrapbook", {})
+            if "name" in scrap:
+                # what is glued without being shown has a prefix before its type
+                key = f"{scrap.get('mime_prefix', '')}text/plain"
+                text = "".join(output["data"].get(key, ""))
+                glued[scrap["name"]] = [
                     float((m[1] + (m[2] or "") + (m[3] or "")).replace(",", ""))
                     for m in NUMBER.finditer(text)
                 ]
@@ -87,13 +90,24 @@ def glued_in(executed):
 
 
 def typed_numbers(cell, glued):
-    """Yield ``(number, glue name)`` for what a Markdown cell should have glued."""
-    source = "".join(cell["source"])
-    allowed = {n for m in TYPED.finditer(source) for n in m[1].split()}
-    for token in tokens_of(prose_of(source)):
+    """Yield ``(number, glue name)`` for what a Markdown cell says and a cell glued."""
+    for token in tokens_of(prose_of("".join(cell["source"]))):
         names = [n for n, vs in glued.items() if any(is_same(token, v) for v in vs)]
-        if names and token.text not in allowed:
+        if names:
             yield token.text, names[0]
+
+
+def faults_of_numbers(cell, glued):
+    """Yield the numbers that should be glued, and the excuses that excuse nothing."""
+    source = "".join(cell["source"])
+    excused = [n for m in TYPED.finditer(source) for n in m[1].split()]
+    found = dict(typed_numbers(cell, glued))
+    for number, name in found.items():
+        if number not in excused:
+            yield f"{number} is typed; glue {name!r} computes it"
+    for number in excused:
+        if number not in found:
+            yield f"'typed: {number}' excuses nothing"
 
 
 def faults_of_notebook(path, executed_path):
@@ -104,10 +118,9 @@ def faults_of_notebook(path, executed_path):
     for i, cell in enumerate(cells):
         if cell["cell_type"] != "markdown":
             continue
-        for number, name in typed_numbers(cell, glued):
-            yield f"{path.name} cell {i}: {number} is typed; glue {name!r} computes it"
-        for fault in faults_of_style("".join(cell["source"])):
-            yield f"{path.name} cell {i}: {fault}"
+        faults = [*faults_of_numbers(cell, glued)]
+        faults += faults_of_style("".join(cell["source"]))
+        yield from (f"{path.name} cell {i}: {fault}" for fault in faults)
 
 
 def faults_of_style(markdown):

@@ -23,10 +23,15 @@ def strip(notebook):
     return notebook
 
 
+def stripped(text):
+    """Return the text of a notebook file as it is committed."""
+    return nbformat.writes(strip(nbformat.reads(text, 4)), indent=1) + "\n"
+
+
 def main(files):
     for path in map(pathlib.Path, files or sorted(ROOT.glob("notebooks/*.ipynb"))):
         before = path.read_text(encoding="utf-8")
-        after = nbformat.writes(strip(nbformat.reads(before, 4)), indent=1) + "\n"
+        after = stripped(before)
         if after != before:
             path.write_text(after, encoding="utf-8")
             print(f"stripped {path}")

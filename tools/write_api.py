@@ -56,7 +56,7 @@ SECTIONS = (
         "The state of a softmax and its merge, the textbook computation that "
         "everything is compared with, and the arithmetic of bytes and flops.",
         "output online_softmax reference traffic",
-        "scores products",
+        "row scores products chains cores",
     ),
     (
         "Attention",

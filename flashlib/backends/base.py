@@ -16,14 +16,15 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib.backends.splits import attend_in_parts
+from flashlib.backends.tile_walk import finish, take_tile
+from flashlib.chains import CHAIN, DEFAULT_TILE, shortest_tile
 from flashlib.errors import ArgumentError, Refused, shown
-from flashlib.masks import attended, key_tiles
+from flashlib.masks import key_tiles
 from flashlib.online_softmax import OnlineSoftmax
 from flashlib.output import AttentionOutput
 from flashlib.problem import Problem
 from flashlib.reference import materialize
-from flashlib.scores import block_scores, head_copy
-from flashlib.validation import CHAIN, DEFAULT_TILE
+from flashlib.scores import head_copy
 
 __all__ = ["ALGORITHMS", "Backend", "Choice"]
 
@@ -96,8 +97,7 @@ class Backend:
         """
         if algorithm == "materialized":
             return self.materialized(problem, q, k, v)
-        least = min(problem.seq_k // CHAIN, DEFAULT_TILE)
-        return self.flash(problem, q, k, v, max(tile, least))
+        return self.flash(problem, q, k, v, max(tile, shortest_tile(problem.seq_k)))
 
     def materialized(
         self, problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray
@@ -229,8 +229,8 @@ class Backend:
     ) -> AttentionOutput:
         """Run online softmax over tiles of `tile` keys, one block of rows a time."""
         seq_q, n_heads = problem.seq_q, problem.n_heads
-        out = np.empty((seq_q, n_heads, problem.head_dim_v), problem.work)
-        lse = np.empty((seq_q, n_heads), problem.work)
+        form = (seq_q, n_heads), problem.head_dim_v, problem.work
+        out, lse = result = AttentionOutput.empty(*form)
         for h in range(n_heads):
             kv_head = h // problem.group
             q_head, k_head, v_head = (
@@ -244,16 +244,13 @@ class Backend:
                 out[block, h], lse[block, h] = _flash_block(
                     problem, h, rows, q_head[block], k_head, v_head, tile
                 )
-        return AttentionOutput(out, lse)
+        return result
 
 
 def _empty(problem: Problem, batch: int) -> AttentionOutput:
-    """Return unwritten arrays for the rows of `batch` sequences."""
-    shape = (batch, problem.seq_q, problem.n_heads)
-    return AttentionOutput(
-        np.empty((*shape, problem.head_dim_v), problem.work),
-        np.empty(shape, problem.work),
-    )
+    """Return room for the rows of `batch` sequences."""
+    rows = (batch, problem.seq_q, problem.n_heads)
+    return AttentionOutput.empty(rows, problem.head_dim_v, problem.work)
 
 
 def _flash_block(
@@ -267,20 +264,12 @@ def _flash_block(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Walk the keys of one block of rows of one head."""
     form = problem.head_dim_v, problem.work, (len(rows),)
-    state = OnlineSoftmax.start(*form, problem.sink_logit(h))
+    state = OnlineSoftmax.start(*form, problem.sinks[h])
     before = OnlineSoftmax.identity(*form)
     attends = np.zeros(len(rows), bool)
     for n, keys in enumerate(key_tiles(problem, rows, tile)):
         if n and n % CHAIN == 0:
             before, state = before.merge(state), OnlineSoftmax.identity(*form)
-        some = slice(keys.start, keys.stop)
-        with np.errstate(all="ignore"):
-            s = block_scores(problem, h, q, k[some], rows, keys)
-        visible = attended(problem, h, rows, keys)
-        state = state.update(s, v[some], visible)
-        attends |= True if visible is None else visible.any(axis=1)
-    state = before.merge(state)
-    out = state.out
-    # A row that attends keys, all of them with a score of -inf, is 0 / 0.
-    out[attends & (state.l == 0)] = np.nan
-    return out, state.lse
+        state, seen = take_tile(problem, h, (q, k, v), rows, keys, state)
+        attends |= seen
+    return finish(before.merge(state), attends)

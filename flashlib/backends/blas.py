@@ -1,8 +1,8 @@
 """Keep the score matrix, and say no to everything else (chapters 9, 12).
 
-A matrix product of the vendor runs at the peak of the machine, but only on
-whole matrices: the scores have to exist. What that costs is memory, and the
-passes over it. This backend is the opponent that the others have to beat.
+The products of a head are the vendor's, over all of its scores: they have to
+exist. What that costs is memory, and the passes over it. This backend is the
+opponent that the others have to beat.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +13,7 @@ from flashlib.backends.base import Backend, Choice
 from flashlib.cores import usable_cores
 from flashlib.output import AttentionOutput
 from flashlib.problem import Problem
-from flashlib.reference import materialize
+from flashlib.reference import materialize, materialize_head
 
 __all__ = ["BlasBackend"]
 
@@ -39,7 +39,7 @@ class BlasBackend(Backend):
     def refusal(self, problem: Problem, algorithm: str) -> str | None:
         """Refuse to work in tiles."""
         if algorithm == "flash":
-            return "matrix hardware wants whole matrices; use the numpy backend"
+            return "it keeps all scores of a head; use the numpy backend for tiles"
         return None
 
     def preferred(self, problem: Problem) -> Choice:
@@ -57,8 +57,16 @@ class BlasBackend(Backend):
         scores = problem.n_heads * problem.seq_q * problem.seq_k
         if workers == 1 or scores < WORTH_THREADS:
             return materialize(problem, q, k, v)
+        rows = problem.seq_q, problem.n_heads
+        result = AttentionOutput.empty(rows, problem.head_dim_v, problem.work)
         with ThreadPoolExecutor(workers) as threads:
-            return materialize(problem, q, k, v, each=threads.map)
+            heads = [
+                threads.submit(materialize_head, problem, h, q, k, v, result)
+                for h in range(problem.n_heads)
+            ]
+        for head in heads:
+            head.result()
+        return result
 
     def flash(
         self, problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int

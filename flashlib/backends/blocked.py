@@ -4,12 +4,12 @@ import numpy as np
 
 from flashlib.backends.base import Backend, Choice
 from flashlib.backends.scalar import kernel_arrays
+from flashlib.chains import DEFAULT_TILE
 from flashlib.kernels.blocked import build_blocked
 from flashlib.kernels.decode import build_decode
 from flashlib.kernels.launch import launch, register_tile, workers
 from flashlib.output import AttentionOutput
 from flashlib.problem import Problem
-from flashlib.validation import DEFAULT_TILE
 
 __all__ = ["BlockedBackend"]
 
@@ -81,14 +81,11 @@ class BlockedBackend(Backend):
         num_splits: int | None = None,
     ) -> AttentionOutput:
         """Run over the rows of the pages, where they lie."""
-        shape = (*q.shape[:3], problem.head_dim_v)
-        out, lse = np.empty(shape, problem.work), np.empty(shape[:3], problem.work)
-        if lse.size == 0:
-            return AttentionOutput(out, lse)
+        form = q.shape[:3], problem.head_dim_v, problem.work
+        result = AttentionOutput.empty(*form)
+        if result.lse.size == 0:
+            return result
         k_pages, v_pages = with_whole_rows(k_pages), with_whole_rows(v_pages)
-        sink = problem.sink
-        if sink is None:
-            sink = np.full(problem.n_heads, -np.inf, problem.work)
         launch(
             build_decode,
             ready(q),
@@ -97,16 +94,15 @@ class BlockedBackend(Backend):
             k_pages.shape[1],
             ready(cache_seqlens),
             problem.n_kv_heads,
-            ready(sink),
+            ready(problem.sinks),
             problem.work.type(problem.scale),
             problem.work.type(problem.softcap or 0),
             *problem.reach,
             num_splits or 0,
             workers(),
-            out,
-            lse,
+            *result,
         )
-        return AttentionOutput(out, lse)
+        return result
 
 
 def with_whole_rows(pages: np.ndarray) -> np.ndarray:
@@ -138,10 +134,10 @@ def attend_segments(
 
     Rows of no segment are left as they are allocated.
     """
-    out = np.empty((len(q), problem.n_heads, problem.head_dim_v), problem.work)
-    lse = np.empty(out.shape[:2], problem.work)
-    if lse.size == 0 or not segments.size:
-        return AttentionOutput(out, lse)
+    form = (len(q), problem.n_heads), problem.head_dim_v, problem.work
+    result = AttentionOutput.empty(*form)
+    if result.lse.size == 0 or not segments.size:
+        return result
     (rows, lanes), n_workers = register_tile(problem.work), workers()
     longest = int(segments[:, 3].max())
     n_lanes = int(segments[:, 1].sum()) * problem.n_heads
@@ -155,11 +151,10 @@ def attend_segments(
         -(-min(tile, DEFAULT_TILE, max(longest, 1)) // rows) * rows,
         max(1, min(MOST_BLOCKS, n_lanes // (lanes * JOBS_PER_WORKER * n_workers))),
         n_workers,
-        out,
-        lse,
+        *result,
         room=panel_numbers(problem, segments[:, 3], rows),
     )
-    return AttentionOutput(out, lse)
+    return result
 
 
 def panel_numbers(problem: Problem, lengths: np.ndarray, rows: int) -> int:

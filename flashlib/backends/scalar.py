@@ -3,10 +3,10 @@
 import numpy as np
 
 from flashlib.backends.base import Backend, Choice
+from flashlib.chains import longest_tile
 from flashlib.kernels.scalar import flash_rows
 from flashlib.output import AttentionOutput
 from flashlib.problem import Problem
-from flashlib.validation import DEFAULT_TILE
 
 __all__ = ["ScalarBackend"]
 
@@ -30,11 +30,10 @@ class ScalarBackend(Backend):
         self, problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int
     ) -> AttentionOutput:
         """Run the compiled loop over C-ordered copies where the input is not."""
-        work = problem.work
-        out = np.empty((problem.seq_q, problem.n_heads, problem.head_dim_v), work)
-        lse = np.empty(out.shape[:2], work)
-        if lse.size == 0:
-            return AttentionOutput(out, lse)
+        work, rows = problem.work, (problem.seq_q, problem.n_heads)
+        result = AttentionOutput.empty(rows, problem.head_dim_v, work)
+        if result.lse.size == 0:
+            return result
         with np.errstate(all="ignore"):
             flash_rows(
                 *kernel_arrays(problem, q, k, v),
@@ -42,10 +41,9 @@ class ScalarBackend(Backend):
                 work.type(problem.softcap or 0),
                 *problem.reach,
                 step(tile, problem),
-                out,
-                lse,
+                *result,
             )
-        return AttentionOutput(out, lse)
+        return result
 
 
 def step(tile: int, problem: Problem) -> int:
@@ -53,7 +51,7 @@ def step(tile: int, problem: Problem) -> int:
 
     A longer tile is walked in pieces of the usual length.
     """
-    return min(tile, DEFAULT_TILE, max(problem.seq_k, 1))
+    return min(tile, longest_tile(problem.seq_k), max(problem.seq_k, 1))
 
 
 def kernel_arrays(
@@ -65,15 +63,12 @@ def kernel_arrays(
     and therefore the same bits for every layout that a caller can have.
     """
     nothing = np.empty((0, 0, 0), problem.work)
-    sink = problem.sink
-    if sink is None:
-        sink = np.full(problem.n_heads, -np.inf, problem.work)
     arrays = (
         q,
         k,
         v,
         nothing.astype(bool) if problem.mask is None else problem.mask,
         nothing if problem.bias is None else problem.bias,
-        sink,
+        problem.sinks,
     )
     return tuple(np.require(array, requirements="CAW") for array in arrays)

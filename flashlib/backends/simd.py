@@ -25,11 +25,11 @@ class SimdBackend(ScalarBackend):
         self, problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int
     ) -> AttentionOutput:
         """Run head after head."""
-        out = np.empty((problem.seq_q, problem.n_heads, problem.head_dim_v), q.dtype)
-        lse = np.empty(out.shape[:2], q.dtype)
-        if lse.size:
-            self._run(*loop_arguments(problem, q, k, v, tile), out, lse)
-        return AttentionOutput(out, lse)
+        rows = problem.seq_q, problem.n_heads
+        result = AttentionOutput.empty(rows, problem.head_dim_v, q.dtype)
+        if result.lse.size:
+            self._run(*loop_arguments(problem, q, k, v, tile), *result)
+        return result
 
     def _run(self, *arguments) -> None:
         launch_alone(build_simd, *arguments)

@@ -9,12 +9,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from flashlib.masks import attended
+from flashlib.backends.tile_walk import finish, take_tile
+from flashlib.chains import STRETCH
 from flashlib.online_softmax import OnlineSoftmax
 from flashlib.output import AttentionOutput
 from flashlib.problem import Problem
-from flashlib.scores import block_scores, head_copy
-from flashlib.validation import STRETCH
+from flashlib.scores import head_copy
 
 __all__ = ["attend_in_parts", "cut"]
 
@@ -52,47 +52,32 @@ def attend_in_parts(
     tile : int
         Keys per step within a part.
     """
-    out = np.empty((problem.seq_q, problem.n_heads, problem.head_dim_v), problem.work)
-    lse = np.empty(out.shape[:2], problem.work)
+    rows = problem.seq_q, problem.n_heads
+    out, lse = result = AttentionOutput.empty(rows, problem.head_dim_v, problem.work)
     for h in range(problem.n_heads):
-        heads = [head_copy(q, h)]
-        heads += [head_copy(x, h // problem.group) for x in (k, v)]
-        out[:, h], lse[:, h] = _one_head(problem, h, heads, num_splits, tile)
-    return AttentionOutput(out, lse)
+        kv_head = h // problem.group
+        tensors = head_copy(q, h), head_copy(k, kv_head), head_copy(v, kv_head)
+        out[:, h], lse[:, h] = _one_head(problem, h, tensors, num_splits, tile)
+    return result
 
 
 def _one_head(
-    problem: Problem, h: int, heads: list[np.ndarray], num_splits: int, tile: int
-) -> tuple[np.ndarray, np.ndarray]:
-    rows, width = (problem.seq_q,), problem.head_dim_v
-    state = OnlineSoftmax.start(width, problem.work, rows, problem.sink_logit(h))
-    attends = np.zeros(rows, bool)
-    wanted = max(min(num_splits, problem.seq_k), -(-problem.seq_k // STRETCH), 1)
-    for part in cut(range(problem.seq_k), wanted):
-        partial = OnlineSoftmax.identity(width, problem.work, rows)
-        for first in range(part.start, part.stop, tile):
-            keys = range(first, min(first + tile, part.stop))
-            partial, seen = _step(problem, h, heads, keys, partial)
-            attends |= seen
-        state = state.merge(partial)
-    out = state.out
-    # A row that attends keys, all of them with a score of -inf, is 0 / 0.
-    out[attends & (state.l == 0)] = np.nan
-    return out, state.lse
-
-
-def _step(
     problem: Problem,
     h: int,
-    heads: list[np.ndarray],
-    keys: range,
-    state: OnlineSoftmax,
-) -> tuple[OnlineSoftmax, np.ndarray]:
-    """Take all rows past a few keys; also return which rows attended one."""
-    q, k, v = heads
-    rows, some = range(problem.seq_q), slice(keys.start, keys.stop)
-    with np.errstate(all="ignore"):
-        s = block_scores(problem, h, q, k[some], rows, keys)
-    visible = attended(problem, h, rows, keys)
-    seen = np.ones(len(rows), bool) if visible is None else visible.any(axis=1)
-    return state.update(s, v[some], visible), seen
+    tensors: tuple[np.ndarray, np.ndarray, np.ndarray],
+    num_splits: int,
+    tile: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    rows = range(problem.seq_q)
+    form = problem.head_dim_v, problem.work, (len(rows),)
+    state = OnlineSoftmax.start(*form, problem.sinks[h])
+    attends = np.zeros(len(rows), bool)
+    wanted = max(min(num_splits, problem.seq_k), -(-problem.seq_k // STRETCH), 1)
+    for part in cut(range(problem.seq_k), wanted):
+        partial = OnlineSoftmax.identity(*form)
+        for first in range(part.start, part.stop, tile):
+            keys = range(first, min(first + tile, part.stop))
+            partial, seen = take_tile(problem, h, tensors, rows, keys, partial)
+            attends |= seen
+        state = state.merge(partial)
+    return finish(state, attends)

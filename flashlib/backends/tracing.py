@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib.backends.base import Backend, Choice
+from flashlib.chains import DEFAULT_TILE
 from flashlib.errors import ArgumentError, shown
 from flashlib.output import AttentionOutput
 from flashlib.problem import Problem
-from flashlib.validation import DEFAULT_TILE
 
 __all__ = ["Call", "Tracing"]
 

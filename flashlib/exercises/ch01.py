@@ -1,4 +1,4 @@
-"""The row of six keys, and the exercises on its weighted mean (chapter 1)."""
+"""Exercises on a weighted mean of values (chapter 1)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,7 @@ from flashlib.exercises.exercise import (
     expect_close,
     expect_numbers,
 )
-
-QUERY = np.array([1.0, 1.0])
-KEYS = np.array(
-    [[1.0, 0.0], [1.0, 2.0], [2.0, 0.0], [2.0, 3.0], [3.0, 1.0], [0.0, 0.0]]
-)
-VALUES = np.array(
-    [[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0], [0.0, 2.0], [4.0, 0.0]]
-)
-SCORES = KEYS @ QUERY
+from flashlib.row import KEYS, QUERY, SCORES, VALUES
 
 
 def weights_of(scores: np.ndarray) -> np.ndarray:

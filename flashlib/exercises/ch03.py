@@ -13,8 +13,8 @@ from flashlib.exercises.references import (
     shifted_softmax,
     weight_error,
 )
+from flashlib.row import SCORES
 
-ROW = (1.0, 3.0, 2.0, 5.0, 4.0, 0.0)
 LARGEST_EXPONENT = float(np.log(np.finfo(np.float32).max))
 SMALLEST_EXPONENT = float(np.log(np.finfo(np.float32).smallest_normal))
 
@@ -34,7 +34,7 @@ def _three_numbers(answer: object) -> None:
 
 def _survivors_step(place: int, offset: int) -> Step:
     def test(answer: list) -> None:
-        weights = shifted_softmax(ROW, max(ROW) + offset)
+        weights = shifted_softmax(SCORES, max(SCORES) + offset)
         alive = int(np.count_nonzero(weights))
         expect(
             answer[place] == alive,
@@ -46,13 +46,13 @@ def _survivors_step(place: int, offset: int) -> Step:
 
 
 def _first_nan(answer: list) -> None:
-    weights = shifted_softmax(ROW, max(ROW) + float(answer[2]))
+    weights = shifted_softmax(SCORES, max(SCORES) + float(answer[2]))
     expect(
         bool(np.isnan(weights).all()),
         f"at r = max + {answer[2]} the weights are {_shown(weights)}; "
         "expected NaN in all six",
     )
-    before = shifted_softmax(ROW, max(ROW) + float(answer[2]) - 1)
+    before = shifted_softmax(SCORES, max(SCORES) + float(answer[2]) - 1)
     expect(
         not np.isnan(before).any(),
         f"r = max + {answer[2]} gives NaN, but so does one less; expected the first",
@@ -128,8 +128,8 @@ def _rows_step(claim: str, *rows: tuple[object, object]) -> Step:
 
 
 def _does_not_look_ahead(policy: object) -> None:
-    first = np.float32(ROW[:3])
-    before = _pair(policy, first, np.float32(ROW[3:]))[0]
+    first = np.float32(SCORES[:3])
+    before = _pair(policy, first, np.float32(SCORES[3:]))[0]
     after = _pair(policy, first, np.float32([50.0, -50.0]))[0]
     expect(
         before == after,
@@ -160,15 +160,15 @@ moving_reference = Exercise(
     "A reference that moves",
     2,
     (
-        _rows_step("the row of six keys", (ROW[:3], ROW[3:])),
+        _rows_step("the row of six keys", (SCORES[:3], SCORES[3:])),
         Step("r1 does not depend on the second half", _does_not_look_ahead),
         _rows_step(
             "scores far from zero",
-            (np.add(ROW[:3], 1000), np.add(ROW[3:], 1000)),
-            (np.add(ROW[:3], -1000), np.add(ROW[3:], -1000)),
+            (np.add(SCORES[:3], 1000), np.add(SCORES[3:], 1000)),
+            (np.add(SCORES[:3], -1000), np.add(SCORES[3:], -1000)),
         ),
-        _rows_step("a second half far above the first", (ROW[:3], [300.0, 301.0])),
-        _rows_step("a second half far below the first", ([300.0, 301.0], ROW[3:])),
+        _rows_step("a second half far above the first", (SCORES[:3], [300.0, 301.0])),
+        _rows_step("a second half far below the first", ([300.0, 301.0], SCORES[3:])),
         _rows_step("hidden keys with score -inf", ([1.0, -np.inf], [-np.inf, 3.0])),
         Step("200 random rows of 2 to 64 keys", _random_rows),
     ),

@@ -8,7 +8,6 @@ from itertools import permutations
 import numpy as np
 
 from flashlib.exercises.answers import ch04 as answers
-from flashlib.exercises.ch01 import SCORES, VALUES
 from flashlib.exercises.exercise import (
     Exercise,
     Step,
@@ -16,6 +15,7 @@ from flashlib.exercises.exercise import (
     expect_close,
     expect_numbers,
 )
+from flashlib.row import SCORES, VALUES
 
 State = tuple[float, float, np.ndarray]
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from flashlib.exercises.answers import ch05 as answers
-from flashlib.exercises.ch01 import SCORES, VALUES
 from flashlib.exercises.exercise import (
     Exercise,
     Step,
@@ -18,6 +17,7 @@ from flashlib.exercises.exercise import (
 )
 from flashlib.exercises.strip import Strip
 from flashlib.exercises.wrong_loops import WRONG_LOOPS
+from flashlib.row import SCORES, VALUES
 from flashlib.traffic import ENGINE_PASSES, TEXT_PASSES, crossings
 
 # ---- 5.1 -----------------------------------------------------------------------------

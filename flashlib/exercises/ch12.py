@@ -163,7 +163,7 @@ verdict = Exercise(
 
 # ---- 12.3 ----------------------------------------------------------------------------
 
-NO_TILES = "matrix hardware wants whole matrices"
+NO_TILES = "it keeps all scores of a head"
 TOO_LARGE = "16 GiB of scores do not fit"
 
 

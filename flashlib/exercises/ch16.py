@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 
-import ml_dtypes
 import numpy as np
 
 from flashlib.exercises.answers import ch16 as answers
@@ -16,10 +14,10 @@ from flashlib.exercises.exercise import (
     expect_close,
     expect_numbers,
 )
-from flashlib.machine import NC_V3, timeline
+from flashlib.machine import NC_V3
 from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
-from flashlib.programs import decode_tile
+from flashlib.measure.decode_work import decode_work
 
 # n_heads, n_kv_heads, new tokens, bytes of one number
 CASES = ((16, 8, 1, 2), (64, 8, 1, 2), (64, 8, 4, 2), (64, 8, 1, 4), (64, 8, 4, 1))
@@ -183,17 +181,10 @@ layout = Exercise(
 # ---- 16.3 ----------------------------------------------------------------------------
 
 
-@cache
 def _work(columns: int) -> tuple[float, float]:
     """Run the decode program; return nanoseconds of the products and bytes per ns."""
-    rng = np.random.default_rng(3)
-    shapes = (1, columns, WIDTH), (BLOCK, 1, WIDTH), (BLOCK, 1, WIDTH)
-    q, k, v = (rng.standard_normal(s).astype(ml_dtypes.bfloat16) for s in shapes)
-    trace = decode_tile(q, k, v).trace
-    line = timeline(trace)
-    loads = line.busy("k_load", "v_load")["dma"]
-    cache_bytes = trace.bytes(step="k_load") + trace.bytes(step="v_load")
-    return line.busy("mm1", "sum", "mm2")["tensor"], cache_bytes / loads
+    found = decode_work(columns, tokens=1, keys=BLOCK)
+    return found["products"], found["cache_bytes"] / found["load K and V"]
 
 
 def _at(answer: Callable, rate: float, want: int | None, what: str) -> None:

@@ -8,7 +8,6 @@ from itertools import combinations
 
 import numpy as np
 
-from flashlib.exercises.ch01 import SCORES, VALUES
 from flashlib.exercises.exercise import (
     Exercise,
     Step,
@@ -17,6 +16,7 @@ from flashlib.exercises.exercise import (
     expect_numbers,
 )
 from flashlib.programs.cache_call import decode_cached
+from flashlib.row import SCORES, VALUES
 
 # ---- 22.1 ----------------------------------------------------------------------------
 
@@ -82,11 +82,9 @@ counts = Exercise(
 
 # ---- 22.2 ----------------------------------------------------------------------------
 
-START = (np.inf, 0.0, np.zeros(2))
-
 
 def _walk(answer: Callable, cuts: tuple[int, ...], s: np.ndarray, v: np.ndarray):
-    state = START
+    state = np.inf, 0.0, np.zeros(2)
     for part, rows in zip(np.split(s, cuts), np.split(v, cuts), strict=True):
         state = answer(state, part, rows)
         expect(
@@ -214,13 +212,13 @@ def _test_empty(answer: Callable) -> None:
 
 
 def _test_hidden(answer: Callable) -> None:
-    _held(answer, [1, 3, 2, -np.inf, -np.inf, -np.inf], VALUES, [3])
-    _held(answer, [-np.inf, -np.inf, -np.inf, 5, 4, 0], VALUES, [3])
+    for shown in (np.arange(6) < 3, np.arange(6) >= 3):
+        _held(answer, np.where(shown, SCORES, -np.inf), VALUES, [3])
 
 
 def _test_hot(answer: Callable) -> None:
-    _held(answer, np.asarray(SCORES) + 900, VALUES, [2, 3])
-    _held(answer, np.asarray(SCORES) - 900, VALUES, [2, 3])
+    _held(answer, SCORES + 900, VALUES, [2, 3])
+    _held(answer, SCORES - 900, VALUES, [2, 3])
 
 
 def _test_random(answer: Callable) -> None:

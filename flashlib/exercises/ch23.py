@@ -4,27 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
 
-import ml_dtypes
 import numpy as np
 
 from flashlib.exercises.exercise import Exercise, Step, expect, expect_numbers
-from flashlib.machine import timeline
-from flashlib.machine.trace import Trace
-from flashlib.programs.attention_cte import attention_cte
-
-#: Steps of the prefill kernel that move data between HBM and the chip.
-TRAFFIC = ("k_load", "v_load", "q_load", "store")
-
-
-@cache
-def prefill(keys: int, width: int = 128) -> Trace:
-    """Run a causal prompt of one head in bfloat16; return its trace."""
-    rng = np.random.default_rng(23)
-    q, k, v = rng.standard_normal((3, 1, keys, width)).astype(ml_dtypes.bfloat16)
-    return attention_cte(q, k, v).traces[0]
-
+from flashlib.measure.two_kernels import prefill_times, prefill_trace
 
 # ---- 23.1 ----------------------------------------------------------------------------
 
@@ -38,7 +22,7 @@ def _test_three(answer: object) -> None:
 
 def _test_count(place: int) -> Callable:
     def test(answer: object) -> None:
-        want = prefill(1024).histogram(by=("step", "op"))[COUNTED[place]]
+        want = prefill_trace(1024).histogram(by=("step", "op"))[COUNTED[place]]
         expect(
             answer[place] == want,
             f"{answer[place]} {NAMES[place]}; the trace of 1,024 keys has {want}",
@@ -165,12 +149,6 @@ skip = Exercise(
 # ---- 23.3 ----------------------------------------------------------------------------
 
 
-def times(keys: int) -> tuple[float, float]:
-    """Return ns of the matrix engine and of the traffic with HBM, from a run."""
-    line = timeline(prefill(keys))
-    return line.busy()["tensor"], line.busy(*TRAFFIC)["dma"]
-
-
 def _by_walking(ns_per_row: float) -> int:
     """Add group after group until the products take as long as the rows."""
     cycles, groups = 0, 0
@@ -200,13 +178,13 @@ def _test_slower(answer: Callable) -> None:
 
 
 def _test_machine(answer: Callable) -> None:
-    keys = answer(times(2048)[1] / 2048)
+    keys = answer(prefill_times(2048)[1] / 2048)
     expect(
         keys in range(512, 4096, 512),
         f"{keys!r} keys for our machine; expected a multiple of 512 below 4,096",
     )
     for n, over in ((keys, True), (keys - 512, False)):
-        products, traffic = times(n) if n else (0.0, 1.0)
+        products, traffic = prefill_times(n) if n else (0.0, 1.0)
         expect(
             (products >= traffic) == over,
             f"{n} keys on the machine: products {products:,.0f} ns, traffic "

@@ -31,6 +31,7 @@ room           for the panels: `n_kv_heads` times the keys and values of all
 import numpy as np
 from numba import prange
 
+from flashlib.chains import CHAIN
 from flashlib.kernels.jit import inner
 from flashlib.kernels.lanes import (
     Rules,
@@ -56,7 +57,6 @@ from flashlib.kernels.tile_step import (
     end_stretch,
     make_scratch,
 )
-from flashlib.validation import CHAIN
 
 __all__ = ["build_blocked"]
 

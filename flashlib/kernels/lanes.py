@@ -14,6 +14,7 @@ import numpy as np
 from flashlib.kernels.jit import inner
 from flashlib.kernels.microkernel import vectors_of
 from flashlib.kernels.rows import vector_lanes
+from flashlib.kernels.scalar import is_hidden
 from flashlib.kernels.tile_softmax import cap_scores
 from flashlib.kernels.transpose import gather_lanes, scatter_lanes
 
@@ -57,11 +58,17 @@ class Rules(NamedTuple):
 
 
 @inner
+def row_and_head(segment, first, lane):
+    """Return the row and the head of a lane; the row may lie behind the last one."""
+    n = first + lane
+    return n // segment.group, segment.kv_head * segment.group + n % segment.group
+
+
+@inner
 def row_addresses(rows, segment, first, idle, addresses):
     """Write down where the row of every lane starts; `idle` stands for no row."""
     for lane in range(len(addresses)):
-        row = (first + lane) // segment.group
-        head = segment.kv_head * segment.group + (first + lane) % segment.group
+        row, head = row_and_head(segment, first, lane)
         if row < segment.seq_q:
             addresses[lane] = rows[segment.q_start + row, head].ctypes.data
         else:
@@ -89,8 +96,8 @@ def start_state(segment, rules, first, m, l, lo, hi, at, lanes):
     them is stored.
     """
     for lane in range(lanes):
-        row = min((first + lane) // segment.group, segment.seq_q - 1)
-        head = segment.kv_head * segment.group + (first + lane) % segment.group
+        row, head = row_and_head(segment, first, lane)
+        row = min(row, segment.seq_q - 1)
         position = row + segment.seq_k - segment.seq_q
         last = min(max(position + rules.right + 1, 0), segment.seq_k)
         hi[at + lane] = last
@@ -121,18 +128,8 @@ def is_visible(segment, rules, first, lane, lo, hi, at, j):
     """Whether `lane` of the block attends key `j` of its segment."""
     if j < lo[at + lane] or j >= hi[at + lane]:
         return False
-    row = (first + lane) // segment.group
-    head = segment.kv_head * segment.group + (first + lane) % segment.group
-    mask, bias = rules.mask, rules.bias
-    if mask.size > 0:
-        heads, rows, keys = mask.shape
-        if not mask[min(head, heads - 1), min(row, rows - 1), min(j, keys - 1)]:
-            return False
-    if bias.size > 0:
-        heads, rows, keys = bias.shape
-        low = bias.dtype.type(-np.inf)
-        return bias[min(head, heads - 1), min(row, rows - 1), min(j, keys - 1)] != low
-    return True
+    row, head = row_and_head(segment, first, lane)
+    return not is_hidden(rules.mask, rules.bias, head, row, j)
 
 
 @inner
@@ -145,8 +142,8 @@ def apply_data(segment, rules, first, s, k_first, n_keys, lanes, target):
     if mask.size + bias.size == 0:
         return
     for lane in range(lanes):
-        row = min((first + lane) // segment.group, segment.seq_q - 1)
-        head = segment.kv_head * segment.group + (first + lane) % segment.group
+        row, head = row_and_head(segment, first, lane)
+        row = min(row, segment.seq_q - 1)
         if bias.size > 0:
             heads, rows, keys = bias.shape
             cells = bias[min(head, heads - 1), min(row, rows - 1)]
@@ -173,8 +170,8 @@ def store_rows(segment, rules, first, work, at, wide, out, lse, target):
         )
     nothing = lse.dtype.type(-np.inf)
     for lane in range(min(lanes, segment.seq_q * segment.group - first)):
-        head = segment.kv_head * segment.group + (first + lane) % segment.group
-        i = segment.q_start + (first + lane) // segment.group
+        row, head = row_and_head(segment, first, lane)
+        i = segment.q_start + row
         if work.l[at + lane] != 0:
             lse[i, head] = work.m[at + lane] + math.log(work.l[at + lane])
             continue

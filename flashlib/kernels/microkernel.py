@@ -22,7 +22,14 @@ from numba.extending import intrinsic
 
 from flashlib.kernels.vectors import INT, Vectors, literal_target
 
-__all__ = ["accumulate_panel", "lanes_of", "rows_of", "score_panel", "vectors_of"]
+__all__ = [
+    "accumulate_panel",
+    "lanes_of",
+    "products",
+    "rows_of",
+    "score_panel",
+    "vectors_of",
+]
 
 # Multiply-adds in one chain of a score: the width of most heads.
 PIECE = 128
@@ -84,7 +91,7 @@ def score_panel(
         left = vectors.pointer(panel, args[0], args[1])
         right = vectors.pointer(lanes, args[2], args[3])
         result = vectors.pointer(out, args[4], args[5])
-        sums = _products(vectors, left, right, args[6], PIECE)
+        sums = products(vectors, left, right, args[6], PIECE)
         factor = vectors.spread(args[7])
         for n, total in enumerate(sums):
             vectors.store(vectors.mul(total, factor), result, INT(n * vectors.lanes))
@@ -115,7 +122,7 @@ def accumulate_panel(
         right = vectors.pointer(p, args[2], args[3])
         factors = vectors.pointer(corr, args[4], args[5])
         result = vectors.pointer(acc, args[6], args[7])
-        sums = _products(vectors, left, right, args[8])
+        sums = products(vectors, left, right, args[8])
         corrs = [
             vectors.load(factors, INT(v * vectors.lanes)) for v in range(shape.vectors)
         ]
@@ -129,7 +136,7 @@ def accumulate_panel(
     return signature, codegen
 
 
-def _products(vectors: Vectors, left, right, depth, most=None) -> list[ir.Value]:
+def products(vectors: Vectors, left, right, depth, most=None) -> list[ir.Value]:
     """Emit the register tile: one accumulator per row and vector, row by row.
 
     A sum over more than `most` steps is made in pieces.

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flashlib.chains import CHAIN, STRETCH
 from flashlib.kernels.jit import inner
 from flashlib.kernels.scalar import add
-from flashlib.validation import CHAIN, STRETCH
 
 __all__ = ["Partial", "list_parts", "merge_parts"]
 

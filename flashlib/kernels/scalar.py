@@ -44,16 +44,18 @@ def dot(a, b):
 
 
 @kernel
+def cell(data, h, i, j):
+    """Return what a mask or bias has for row i and key j; an axis of 1 is repeated."""
+    heads, rows, keys = data.shape
+    return data[min(h, heads - 1), min(i, rows - 1), min(j, keys - 1)]
+
+
+@kernel
 def is_hidden(mask, bias, h, i, j):
-    """Whether mask or bias hides key j from row i; an axis of 1 is repeated."""
-    if mask.size > 0:
-        heads, rows, keys = mask.shape
-        if not mask[min(h, heads - 1), min(i, rows - 1), min(j, keys - 1)]:
-            return True
-    if bias.size > 0:
-        heads, rows, keys = bias.shape
-        return bias[min(h, heads - 1), min(i, rows - 1), min(j, keys - 1)] == -np.inf
-    return False
+    """Whether mask or bias hides key j from row i."""
+    if mask.size > 0 and not cell(mask, h, i, j):
+        return True
+    return bias.size > 0 and cell(bias, h, i, j) == -np.inf
 
 
 @exact
@@ -81,8 +83,7 @@ def score(q_row, k_row, scale, softcap, bias, h, i, j):
     if softcap > 0:
         s = cap(s, softcap)
     if bias.size > 0:
-        heads, rows, keys = bias.shape
-        s += bias[min(h, heads - 1), min(i, rows - 1), min(j, keys - 1)]
+        s += cell(bias, h, i, j)
     return s
 
 

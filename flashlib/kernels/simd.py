@@ -12,7 +12,7 @@ in these loops and in nothing else.
 import numpy as np
 
 from flashlib.kernels.jit import inner
-from flashlib.kernels.scalar import add, cap, divide, is_hidden
+from flashlib.kernels.scalar import add, cap, cell, divide, is_hidden
 
 __all__ = ["attend_head", "build_simd"]
 
@@ -51,8 +51,7 @@ def score_tile(q_row, k, mask, bias, h, g, i, start, stop, scale, softcap, s):
         if softcap > 0:
             s_j = cap(s_j, softcap)
         if bias.size > 0:
-            heads, rows, keys = bias.shape
-            s_j += bias[min(h, heads - 1), min(i, rows - 1), min(j, keys - 1)]
+            s_j += cell(bias, h, i, j)
         s[j - start] = s_j
         m_tile = max(m_tile, s_j)
         seen += 1

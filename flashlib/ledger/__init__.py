@@ -1,7 +1,6 @@
 """Claims of the two sources, each with a verdict from a running check (book)."""
 
 from flashlib.ledger.rows import (
-    FINISHED,
     VERDICTS,
     Claim,
     Finding,
@@ -11,7 +10,6 @@ from flashlib.ledger.rows import (
 )
 
 __all__ = [
-    "FINISHED",
     "VERDICTS",
     "Claim",
     "Finding",

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-VERDICTS = ("reproduced", "contradicted", "not testable here", "open")
+VERDICTS = ("reproduced", "contradicted", "not testable here")
 
 
 class Finding(NamedTuple):
@@ -38,16 +38,16 @@ class Claim:
     chapters : tuple of int
         Where the book treats it; the first one owns the check.
     verdict : str
-        One of `VERDICTS`; ``open`` while the chapter that owns it is not written.
+        One of `VERDICTS`.
     check : str
-        ``chNN.function`` in `flashlib.ledger.checks`; empty while open.
+        ``chNN.function`` in `flashlib.ledger.checks`.
     """
 
     id: str
     claim: str
     chapters: tuple[int, ...]
-    verdict: str = "open"
-    check: str = ""
+    verdict: str
+    check: str
 
     @property
     def source(self) -> str:
@@ -82,6 +82,3 @@ def run_check(claim: Claim) -> Finding:
     module, name = claim.check.split(".")
     checks = importlib.import_module(f"{__package__}.checks.{module}")
     return getattr(checks, name)()
-
-
-FINISHED: frozenset[int] = frozenset(_data()["finished"])

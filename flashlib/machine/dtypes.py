@@ -9,13 +9,20 @@ import numpy as np
 
 from flashlib.errors import DTypeError
 
-FLOATS = tuple(
-    np.dtype(t)
-    for t in (np.float32, ml_dtypes.bfloat16, np.float16, ml_dtypes.float8_e4m3)
-)
-INTEGERS = tuple(np.dtype(t) for t in (np.int32, np.uint32, np.uint16, np.uint8))
+FLOAT32 = np.dtype(np.float32)
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+FLOAT16 = np.dtype(np.float16)
+FLOAT8 = np.dtype(ml_dtypes.float8_e4m3)
+FLOATS = (FLOAT32, BFLOAT16, FLOAT16, FLOAT8)
+INT32 = np.dtype(np.int32)
+UINT32 = np.dtype(np.uint32)
+UINT16 = np.dtype(np.uint16)
+UINT8 = np.dtype(np.uint8)
+INTEGERS = (INT32, UINT32, UINT16, UINT8)
 SUPPORTED = FLOATS + INTEGERS
 
+#: The lowest float32, for fills and clamps that must stay finite.
+FLOAT32_MIN = float(np.finfo(np.float32).min)
 #: Fill of unwritten integers, which have no NaN.
 _INTEGER_POISON = {t: np.iinfo(t).max for t in INTEGERS}
 _BY_NAME = {t.name: t for t in SUPPORTED}

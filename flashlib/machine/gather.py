@@ -16,11 +16,10 @@ from flashlib.errors import (
     UninitializedError,
 )
 from flashlib.machine import rules
-from flashlib.machine.dtypes import INTEGERS
+from flashlib.machine.dtypes import INT32, UINT32
 from flashlib.machine.pattern import Gather, extent
 from flashlib.machine.tile import Tile
 
-INT32, UINT32, UINT16, UINT8 = INTEGERS
 #: Marks a row that an out-of-bounds index skips.
 SKIPPED = -1
 

@@ -3,15 +3,20 @@
 import numpy as np
 
 from flashlib.machine import rules
-from flashlib.machine.dtypes import FLOATS, INTEGERS, as_float32
+from flashlib.machine.dtypes import (
+    BFLOAT16,
+    FLOAT16,
+    INT32,
+    UINT8,
+    UINT16,
+    UINT32,
+    as_float32,
+)
 from flashlib.machine.instruction import Cost, Issue, Masked, instruction
 from flashlib.machine.isa_vector import at_least_64
 from flashlib.machine.spec import MIN_CYCLES
 from flashlib.machine.tile import ON_CHIP, Tile
 from flashlib.machine.trace import Record
-
-FLOAT32, BFLOAT16, FLOAT16, FLOAT8 = FLOATS
-INT32, UINT32, UINT16, UINT8 = INTEGERS
 
 
 @instruction(

@@ -8,15 +8,13 @@ import numpy as np
 
 from flashlib.errors import FreeSizeError, MachineError, PartitionError
 from flashlib.machine import rules
-from flashlib.machine.dtypes import FLOATS, as_float32
+from flashlib.machine.dtypes import BFLOAT16, as_float32
 from flashlib.machine.instruction import Cost, Issue, instruction
 from flashlib.machine.isa_vector import bits
 from flashlib.machine.operators import ARITHMETIC, BITWISE, REDUCTIONS, apply, named
 from flashlib.machine.spec import MIN_CYCLES
 from flashlib.machine.tile import ON_CHIP, Tile
 from flashlib.machine.trace import Record
-
-FLOAT32, BFLOAT16, FLOAT16, FLOAT8 = FLOATS
 
 
 def _trailing(data: Tile, axis: int | tuple[int, ...]) -> int:

@@ -15,15 +15,19 @@ from flashlib.errors import (
     PartitionError,
 )
 from flashlib.machine import rules
-from flashlib.machine.dtypes import FLOATS, INTEGERS, as_float32
+from flashlib.machine.dtypes import (
+    FLOAT32_MIN,
+    FLOATS,
+    UINT8,
+    UINT16,
+    as_float32,
+)
 from flashlib.machine.instruction import Cost, Issue, Masked, instruction
 from flashlib.machine.isa_reduce import result_column
 from flashlib.machine.isa_vector import at_least_64
 from flashlib.machine.operators import COMPARISONS, named
 from flashlib.machine.tile import ON_CHIP, Tile
 
-INT32, UINT32, UINT16, UINT8 = INTEGERS
-FP32_MIN = float(np.finfo(np.float32).min)
 KEEP = 255
 
 
@@ -62,7 +66,7 @@ def range_select(
     reduce_res: Tile | None = None,
     reduce_op: str = "maximum",
     range_start: int = 0,
-    on_false_value: float = FP32_MIN,
+    on_false_value: float = FLOAT32_MIN,
 ):
     """Keep elements whose index lies in a range, fill the others.
 
@@ -86,7 +90,7 @@ def range_select(
         index = np.arange(range_start, range_start + x.shape[1], dtype=np.float32)
         inside = compare0(index, rules.lanes(low, 2)) != 0
         inside &= compare1(index, rules.lanes(high, 2)) != 0
-        out = np.where(inside, x, np.float32(FP32_MIN))
+        out = np.where(inside, x, np.float32(FLOAT32_MIN))
         if reduce_res is None:
             return {"dst": out}
         return {"dst": out, "reduce_res": out.max(1)}
@@ -95,10 +99,10 @@ def range_select(
 
 
 def _fill_and_indices(fill: float, start: int, n: int) -> None:
-    if rules.constant("on_false_value", fill) != np.float32(FP32_MIN):
+    if rules.constant("on_false_value", fill) != np.float32(FLOAT32_MIN):
         raise MachineError(
-            f"on_false_value is {fill}; expected {FP32_MIN}; the hardware fills with "
-            "the lowest float32 only; use affine_select for another fill"
+            f"on_false_value is {fill}; expected {FLOAT32_MIN}; the hardware fills "
+            "with the lowest float32 only; use affine_select for another fill"
         )
     if start < 0 or start + n > 2**24:
         raise MachineError(

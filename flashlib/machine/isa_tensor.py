@@ -14,13 +14,12 @@ from flashlib.errors import (
     UninitializedError,
 )
 from flashlib.machine import rules
-from flashlib.machine.dtypes import FLOATS, as_float32
+from flashlib.machine.dtypes import BFLOAT16, FLOAT8, FLOAT32, FLOATS, as_float32
 from flashlib.machine.instruction import PSUM, SBUF, Cost, Issue, instruction
 from flashlib.machine.spec import MIN_CYCLES, Spec
 from flashlib.machine.tile import ON_CHIP, Tile
 from flashlib.machine.trace import Record
 
-FLOAT32, BFLOAT16, FLOAT16, FLOAT8 = FLOATS
 #: Combinations of generation and operand types that have passed the check.
 _LEGAL_TYPES: set[tuple] = set()
 

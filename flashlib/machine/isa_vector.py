@@ -8,7 +8,13 @@ import numpy as np
 
 from flashlib.errors import MachineError
 from flashlib.machine import rules
-from flashlib.machine.dtypes import FLOATS, INTEGERS, as_float32
+from flashlib.machine.dtypes import (
+    BFLOAT16,
+    INT32,
+    INTEGERS,
+    UINT32,
+    as_float32,
+)
 from flashlib.machine.instruction import Cost, Issue, instruction
 from flashlib.machine.operators import (
     ARITHMETIC,
@@ -21,8 +27,6 @@ from flashlib.machine.spec import MIN_CYCLES
 from flashlib.machine.tile import ON_CHIP, Tile
 from flashlib.machine.trace import Record
 
-FLOAT32, BFLOAT16, FLOAT16, FLOAT8 = FLOATS
-INT32, UINT32, UINT16, UINT8 = INTEGERS
 WIDE_INTEGERS = (INT32, UINT32)
 
 

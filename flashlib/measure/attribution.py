@@ -16,7 +16,7 @@ from flashlib.kernels.launch import launch, workers
 from flashlib.kernels.peak import limit_workers
 from flashlib.measure.fit import Shares, fit_times, share_out
 from flashlib.measure.prefill import check
-from flashlib.measure.record import Row, print_table, write
+from flashlib.measure.record import Row, print_table, rows_of, write
 from flashlib.measure.timing import interleave
 from flashlib.testing import make_qkv
 from flashlib.traffic import causal_pairs, score_floats
@@ -122,17 +122,10 @@ def compare(
     for function in functions.values():
         check(function(), tensors, causal=True)
     times = interleave(functions, rounds=rounds)
-    before = times["matrix, square"].median
-    return [
-        Row(
-            f"seq {n}, {cores} core" + "s" * (cores > 1),
-            name,
-            *(1e3 * x for x in time[:3]),
-            4 * n_heads * WIDTH * count(PATHS[name], n).pairs / time.median / 1e9,
-            before / time.median,
-        )
-        for name, time in times.items()
-    ]
+    flops = {
+        name: 4 * n_heads * WIDTH * count(path, n).pairs for name, path in PATHS.items()
+    }
+    return rows_of(times, flops, "matrix, square", seq=n, cores=cores)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -154,10 +147,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"{n} tokens: {gained.gain:.2f} x, matrix {gained.matrix:.0%}")
         fits[cores] = {name: fit_times(t) for name, t in times[cores].items()}
     limit_workers(usable_cores())
-    print_table(rows, "GFLOP/s", "before")
+    print_table(rows, "Gflop/s", "before")
     sizes = {"n_heads": N_HEADS, "n_kv_heads": N_KV_HEADS, "head_dim": WIDTH}
     facts = {**sizes, "rounds": chosen.rounds, "times": times, "fits": fits}
-    print(write("attribution", rows, unit="GFLOP/s", peer="before", **facts))
+    print(write("attribution", rows, unit="Gflop/s", peer="before", **facts))
 
 
 if __name__ == "__main__":

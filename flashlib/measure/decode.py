@@ -12,8 +12,8 @@ from flashlib.cores import usable_cores
 from flashlib.decode import flash_attention_decode, flash_attention_paged
 from flashlib.kernels.peak import limit_workers
 from flashlib.measure.peak import read_bytes_per_second
-from flashlib.measure.peers import add_torch
-from flashlib.measure.record import Row, print_table, rows_of, write
+from flashlib.measure.peers import add_peers
+from flashlib.measure.record import Row, cores_text, print_table, rows_of, write
 from flashlib.measure.timing import interleave
 from flashlib.testing import make_qkv, oracle
 
@@ -57,7 +57,7 @@ def compare(length: int, cores: int, rounds: int) -> list[Row]:
     tensors = make_qkv(1, length, **sizes, seed=length)
     functions, want = functions_for(*tensors), oracle(*tensors).out
     batch = [x[None] for x in tensors]
-    with add_torch(functions, *batch, causal=False, cores=cores):
+    with add_peers(functions, *batch, causal=False, cores=cores):
         for name, function in functions.items():
             error = np.abs(function()[0] - want).max()
             if not error < 1e-5:
@@ -66,8 +66,8 @@ def compare(length: int, cores: int, rounds: int) -> list[Row]:
                 )
         times = interleave(functions, rounds=rounds)
     n_bytes = 2 * length * N_KV_HEADS * WIDTH * 4
-    case = f"{N_HEADS}/{N_KV_HEADS}/{WIDTH}, {length} keys, {cores} core"
-    return rows_of(case + "s" * (cores > 1), times, n_bytes, "torch")
+    what = f"{N_HEADS}/{N_KV_HEADS}/{WIDTH}"
+    return rows_of(times, n_bytes, "torch", what=what, seq=length, cores=cores)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -84,7 +84,7 @@ def main(arguments: list[str] | None = None) -> None:
             rows += compare(length, cores, chosen.rounds)
     print_table(rows, "GB/s", "torch")
     for cores, rate in bandwidths.items():
-        print(f"reading memory on {cores} core(s): {rate:.1f} GB/s")
+        print(f"reading memory, {cores_text(cores)}: {rate:.1f} GB/s")
     print(write("decode", rows, unit="GB/s", peer="torch", bandwidths=bandwidths))
 
 

@@ -47,10 +47,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         cold = seconds_of(EVERYTHING, folder)
         warm = [seconds_of(FIRST, folder) for _ in range(5)]
-    for case, spent in (("everything, cold", [cold]), ("first prefill, warm", warm)):
+    for what, spent in (("everything, cold", [cold]), ("first prefill, warm", warm)):
         low, middle, high = min(spent), sorted(spent)[len(spent) // 2], max(spent)
         times = (1e3 * x for x in (middle, low, high))
-        rows.append(Row(case, "flashlib", *times, middle, None))
+        rows.append(Row(what, None, None, "flashlib", *times, middle, None))
     print_table(rows, "seconds", "none")
     print(write("first_call", rows, unit="seconds"))
 

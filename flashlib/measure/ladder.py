@@ -17,7 +17,7 @@ from flashlib.kernels.launch import register_tile
 from flashlib.kernels.peak import limit_workers
 from flashlib.measure.peak import flops_per_second, read_bytes_per_second
 from flashlib.measure.prefill import race
-from flashlib.measure.record import Row, print_table, rows_of, write
+from flashlib.measure.record import Row, cores_text, print_table, rows_of, write
 from flashlib.testing import make_qkv
 from flashlib.traffic import causal_pairs
 
@@ -76,8 +76,8 @@ def climb(n: int, cores: int, rounds: int) -> list[Row]:
     }
     beside = {PRODUCTS: bare_products(*tensors)}
     times = race(functions, tensors, True, cores, rounds, beside)
-    case = f"causal, seq {n}, {cores} core" + "s" * (cores > 1)
-    return rows_of(case, times, 4 * N_HEADS * WIDTH * causal_pairs(n), "torch")
+    flops = 4 * N_HEADS * WIDTH * causal_pairs(n)
+    return rows_of(times, flops, "torch", what="causal", seq=n, cores=cores)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -95,11 +95,12 @@ def main(arguments: list[str] | None = None) -> None:
             rows += climb(n, cores, chosen.rounds)
             tops.append(flops_per_second(cores))
         peaks[cores] = max(tops) / 1e9
-    print_table(rows, "GFLOP/s", "torch", peaks)
+    print_table(rows, "Gflop/s", "torch", peaks)
     for cores, peak in peaks.items():
-        print(f"{cores} core(s): {peak:.0f} GFLOP/s, {bandwidths[cores]:.1f} GB/s")
+        rates = f"{peak:.0f} Gflop/s, {bandwidths[cores]:.1f} GB/s"
+        print(f"{cores_text(cores)}: {rates}")
     facts = {"peaks": peaks, "bandwidths": bandwidths, "rows_to_share": sharing()}
-    print(write("ladder", rows, unit="GFLOP/s", peer="torch", **facts))
+    print(write("ladder", rows, unit="Gflop/s", peer="torch", **facts))
 
 
 if __name__ == "__main__":

@@ -21,12 +21,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
     parser.add_argument("--rounds", type=int, default=1)
     chosen = parser.parse_args(arguments)
-    rows, memory = [], {}
+    rows, memory, cores = [], {}, usable_cores()
     for n in chosen.lengths:
-        found = measure_apart(n, usable_cores(), chosen.rounds)
+        found = measure_apart(n, cores, chosen.rounds)
         memory[n] = {"peak": found.peak, "by_rights": found.rights}
         spent = (1e3 * x for x in found[:3])
-        rows.append(Row(f"seq {n}", "flashlib", *spent, found.peak / 2**20, None))
+        held = found.peak / 2**20
+        rows.append(Row("", n, cores, "flashlib", *spent, held, None))
     print_table(rows, "MiB", "none")
     for n, entry in memory.items():
         print(f"seq {n}: {entry['peak'] / entry['by_rights']:.2f} x what it should be")

@@ -52,8 +52,7 @@ def compare(length: int, cores: int, rounds: int) -> list[Row]:
     limit_workers(cores)
     times = interleave(functions_for(length), rounds=rounds)
     n_bytes = 2 * length * N_KV_HEADS * WIDTH * 4
-    case = f"{length} keys, {cores} core" + "s" * (cores > 1)
-    return rows_of(case, times, n_bytes, WHOLE)
+    return rows_of(times, n_bytes, WHOLE, seq=length, cores=cores)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,17 +1,24 @@
 """Attention of other libraries, where they are installed, to compare with (book)."""
 
 import contextlib
+import importlib.util
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from flashlib.measure.torch_process import TorchProcess, installed
+from flashlib.measure.peer_libraries import LIBRARIES
+from flashlib.measure.peer_process import PeerProcess
 
-__all__ = ["add_torch"]
+__all__ = ["add_peers", "installed_peers"]
+
+
+def installed_peers() -> tuple[str, ...]:
+    """Return the libraries that can be compared with here."""
+    return tuple(name for name in LIBRARIES if importlib.util.find_spec(name))
 
 
 @contextlib.contextmanager
-def add_torch(
+def add_peers(
     functions: dict[str, Callable[[], np.ndarray]],
     q: np.ndarray,
     k: np.ndarray,
@@ -19,8 +26,8 @@ def add_torch(
     *,
     causal: bool,
     cores: int,
-) -> Iterator[bool]:
-    """Add PyTorch's attention to `functions` under ``"torch"``, if there is one.
+) -> Iterator[tuple[str, ...]]:
+    """Add every other library's attention to `functions`, under its name.
 
     Parameters
     ----------
@@ -29,19 +36,18 @@ def add_torch(
     q, k, v : numpy.ndarray
         ``[batch, seq, heads, width]``.
     causal : bool
-        Top-left aligned, as PyTorch has it.
+        Top-left aligned, as all of them have it.
     cores : int
 
     Yields
     ------
-    bool
-        Whether it was added; its process ends with the context.
+    tuple of str
+        The names that were added; their processes end with the context.
     """
-    if not installed():
-        yield False
-        return
-    functions["torch"] = peer = TorchProcess(q, k, v, causal=causal, cores=cores)
-    try:
-        yield True
-    finally:
-        peer.close()
+    names = installed_peers()
+    with contextlib.ExitStack() as stack:
+        for name in names:
+            peer = PeerProcess(name, q, k, v, causal=causal, cores=cores)
+            stack.callback(peer.close)
+            functions[name] = peer
+        yield names

@@ -12,8 +12,8 @@ from flashlib.attention import flash_attention
 from flashlib.cores import usable_cores
 from flashlib.kernels.peak import limit_workers
 from flashlib.measure.peak import flops_per_second
-from flashlib.measure.peers import add_torch
-from flashlib.measure.record import Row, print_table, rows_of, write
+from flashlib.measure.peers import add_peers
+from flashlib.measure.record import Row, cores_text, print_table, rows_of, write
 from flashlib.measure.timing import Timing, interleave
 from flashlib.testing import make_qkv, oracle
 from flashlib.traffic import causal_pairs
@@ -59,7 +59,7 @@ def race(
     What runs `beside` them is timed too, and computes no attention.
     """
     batch = [x[None] for x in tensors]
-    with add_torch(functions, *batch, causal=causal, cores=cores):
+    with add_peers(functions, *batch, causal=causal, cores=cores):
         for function in functions.values():
             check(function().reshape(tensors[0].shape), tensors, causal)
         return interleave(functions | (beside or {}), rounds=rounds)
@@ -78,9 +78,8 @@ def compare(
     times = race(functions, tensors, causal, cores, rounds)
     pairs = causal_pairs(n) if causal else n * n
     flops = 4 * n_heads * width * pairs
-    kind = "causal" if causal else "full"
-    case = f"{n_heads}/{n_kv_heads}/{width} {kind}, seq {n}, {cores} core"
-    return rows_of(case + "s" * (cores > 1), times, flops, "torch")
+    what = f"{n_heads}/{n_kv_heads}/{width} {'causal' if causal else 'full'}"
+    return rows_of(times, flops, "torch", what=what, seq=n, cores=cores)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -99,10 +98,10 @@ def main(arguments: list[str] | None = None) -> None:
                 rows += compare(n, shape, cores, chosen.rounds)
                 tops.append(flops_per_second(cores))
         peaks[cores] = max(tops) / 1e9
-    print_table(rows, "GFLOP/s", "torch", peaks)
+    print_table(rows, "Gflop/s", "torch", peaks)
     for cores, peak in peaks.items():
-        print(f"peak of the register tile on {cores} core(s): {peak:.0f} GFLOP/s")
-    print(write("prefill", rows, unit="GFLOP/s", peer="torch", peaks=peaks))
+        print(f"peak of the register tile, {cores_text(cores)}: {peak:.0f} Gflop/s")
+    print(write("prefill", rows, unit="Gflop/s", peer="torch", peaks=peaks))
 
 
 if __name__ == "__main__":

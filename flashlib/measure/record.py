@@ -14,6 +14,7 @@ from flashlib.measure.timing import Timing
 __all__ = [
     "FOLDER",
     "Row",
+    "cores_text",
     "machine_card",
     "print_table",
     "read",
@@ -29,8 +30,13 @@ class Row(NamedTuple):
 
     Attributes
     ----------
-    case : str
-        What was computed, such as ``"seq 511, 1 core"``.
+    what : str
+        What was computed, such as ``"16/8/128 causal"``: query heads, KV heads, width
+        and mask. Empty where all rows of a table have that in common.
+    seq : int or None
+        How many keys there were; None where no length belongs to the row.
+    cores : int or None
+        How many cores were used; None where that was not limited.
     name : str
         Who computed it.
     milliseconds, low, high : float
@@ -41,7 +47,9 @@ class Row(NamedTuple):
         How many times as fast as the peer, None without one.
     """
 
-    case: str
+    what: str
+    seq: int | None
+    cores: int | None
     name: str
     milliseconds: float
     low: float
@@ -51,31 +59,54 @@ class Row(NamedTuple):
 
 
 def rows_of(
-    case: str, times: Mapping[str, Timing], work: float, peer: str
+    times: Mapping[str, Timing],
+    work: float | Mapping[str, float],
+    peer: str | None = None,
+    *,
+    what: str = "",
+    seq: int | None = None,
+    cores: int | None = None,
 ) -> list[Row]:
     """Return a row for every function that was timed.
 
     Parameters
     ----------
-    case : str
     times : mapping of str to Timing
         By who computed it.
-    work : float
-        What one call does, in operations or bytes; rates are in 1e9 per second.
-    peer : str
+    work : float or mapping of str to float
+        What one call does, in operations or bytes; rates are in 1e9 per second. A
+        mapping where not all do the same.
+    peer : str, optional
         Whom the ratios compare with; it may be missing from `times`.
+    what, seq, cores
+        As in :class:`Row`.
     """
     base = times[peer].median if peer in times else None
+    works = work if isinstance(work, Mapping) else dict.fromkeys(times, work)
     return [
         Row(
-            case,
+            what,
+            seq,
+            cores,
             name,
             *(1e3 * x for x in time[:3]),
-            work / time.median / 1e9,
+            works[name] / time.median / 1e9,
             None if base is None else base / time.median,
         )
         for name, time in times.items()
     ]
+
+
+def cores_text(cores: int) -> str:
+    """Return ``"1 core"``, ``"2 cores"`` and so on."""
+    return f"{cores} core" + "s" * (cores > 1)
+
+
+def _case(row: Row) -> str:
+    """Return what a row was measured on, in words: ``"causal, seq 511, 1 core"``."""
+    length = "" if row.seq is None else f"seq {row.seq}"
+    count = "" if row.cores is None else cores_text(row.cores)
+    return ", ".join(filter(None, (row.what, length, count)))
 
 
 def machine_card() -> dict[str, object]:
@@ -103,13 +134,13 @@ def print_table(
     unit, peer : str
         Of the rates, and whom the ratios compare with.
     peaks : mapping, optional
-        The highest possible rate by the number of cores, for cases that end in
-        ``"n cores"``; its keys may be strings, as they are in a file.
+        The highest possible rate by the number of cores; its keys may be strings, as
+        they are in a file.
     """
     header = ("case", "who", "ms", "low", "high", unit, f"x {peer}")
     lines = [header] + [
         (
-            row.case,
+            _case(row),
             row.name,
             f"{row.milliseconds:.3g}",
             f"{row.low:.3g}",
@@ -121,7 +152,7 @@ def print_table(
     ]
     if peaks is not None:
         tops = {int(cores): peak for cores, peak in peaks.items()}
-        shares = [f"{row.rate / tops[int(row.case.split()[-2])]:.0%}" for row in rows]
+        shares = [f"{row.rate / tops[row.cores]:.0%}" for row in rows]
         columns = ["of peak", *shares]
         lines = [(*line, share) for line, share in zip(lines, columns, strict=True)]
         header = lines[0]

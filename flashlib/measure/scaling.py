@@ -9,7 +9,8 @@ from itertools import pairwise
 
 from flashlib.cores import usable_cores
 from flashlib.measure.growth import N_HEADS, WIDTH, measure_apart
-from flashlib.measure.record import Row, print_table, write
+from flashlib.measure.record import cores_text, print_table, rows_of, write
+from flashlib.measure.timing import Timing
 from flashlib.traffic import attention_flops, causal_pairs
 
 __all__ = ["exponents", "main"]
@@ -44,18 +45,17 @@ def main(arguments: list[str] | None = None) -> None:
         for cores in counts:  # in turn, so that all meet the same disturbances
             found = measure_apart(n, cores, chosen.rounds)
             seconds[cores][n] = found.seconds
-            rate = attention_flops(causal_pairs(n), N_HEADS, WIDTH) / found.seconds
-            spent = (1e3 * x for x in found[:3])
-            name = f"{cores} core" + "s" * (cores > 1)
-            rows.append(Row(f"seq {n}", name, *spent, rate / 1e9, None))
-    print_table(rows, "GFLOP/s", "none")
+            times = {"flashlib": Timing(*found[:3], chosen.rounds)}
+            flops = attention_flops(causal_pairs(n), N_HEADS, WIDTH)
+            rows += rows_of(times, flops, seq=n, cores=cores)
+    print_table(rows, "Gflop/s", "none")
     powers = {cores: exponents(spent) for cores, spent in seconds.items()}
     for cores, found in powers.items():
-        print(f"{cores} core(s): powers", ", ".join(f"{x:.2f}" for x in found))
+        print(f"{cores_text(cores)}: powers", ", ".join(f"{x:.2f}" for x in found))
     first, last = seconds[counts[0]], seconds[counts[-1]]
     gains = {n: first[n] / last[n] for n in first}
     print(f"{counts[-1]} against {counts[0]}:", gains)
-    print(write("scaling", rows, unit="GFLOP/s", exponents=powers, gains=gains))
+    print(write("scaling", rows, unit="Gflop/s", exponents=powers, gains=gains))
 
 
 if __name__ == "__main__":

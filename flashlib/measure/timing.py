@@ -4,7 +4,8 @@ A machine that is shared is never twice the same. Functions that are compared
 therefore take turns, so that all of them meet the same disturbances, and the
 median of the rounds is what counts. Between two turns there is a rest: threads
 of a pool go on spinning for a while when their work is done, and would take a
-core from whoever comes next.
+core from whoever comes next. And each turn begins with a run that is not
+counted: it wakes the threads that have fallen asleep meanwhile.
 """
 
 import time
@@ -49,8 +50,10 @@ def interleave(
     seconds: dict[str, list[float]] = {name: [] for name in functions}
     for turn in range(rounds + 1):
         for name, function in functions.items():
+            once = getattr(function, "seconds", lambda f=function: _spent(f))
             time.sleep(REST_SECONDS)
-            spent = getattr(function, "seconds", lambda f=function: _spent(f))()
+            once()
+            spent = once()
             if turn:
                 seconds[name].append(spent)
     return {

@@ -32,8 +32,8 @@ def race(n: int, cores: int, rounds: int) -> list[Row]:
     for function in functions.values():
         check(function(), tensors, causal=True)
     times = interleave(functions, rounds=min(rounds, 3) if n >= LONG else rounds)
-    case = f"seq {n}, {cores} core" + "s" * (cores > 1)
-    return rows_of(case, times, 4 * N_HEADS * WIDTH * causal_pairs(n), OPPONENT)
+    flops = 4 * N_HEADS * WIDTH * causal_pairs(n)
+    return rows_of(times, flops, OPPONENT, seq=n, cores=cores)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -47,10 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for cores in sorted(set(chosen.cores)):
         for n in chosen.lengths:
             rows += race(n, cores, chosen.rounds)
-    print_table(rows, "GFLOP/s", OPPONENT)
+    print_table(rows, "Gflop/s", OPPONENT)
     sizes = {"n_heads": N_HEADS, "n_kv_heads": N_KV_HEADS, "head_dim": WIDTH}
     facts = {**sizes, "rounds": chosen.rounds}
-    print(write("verdict", rows, unit="GFLOP/s", peer=OPPONENT, **facts))
+    print(write("verdict", rows, unit="Gflop/s", peer=OPPONENT, **facts))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from flashlib.model.cache import ModelCache
 from flashlib.model.checkpoint import load_model
 from flashlib.model.config import Qwen3Config
 from flashlib.model.generate import Step, generate
+from flashlib.model.given_attention import GivenAttention
 from flashlib.model.operations import Operations
 from flashlib.model.progress import ProgressBar
 from flashlib.model.qwen3 import Qwen3, random_model
@@ -15,6 +16,7 @@ from flashlib.model.words import WordTokenizer
 
 __all__ = [
     "FileTokenizer",
+    "GivenAttention",
     "ModelCache",
     "Operations",
     "ProgressBar",

@@ -1,4 +1,4 @@
-"""Run the attention of one layer: one operation, or six for every head (chapter 10)."""
+"""Run the attention of one layer: one operation, or ten for every head (chapter 10)."""
 
 import math
 

@@ -4,7 +4,8 @@ The model says which operations run in which order; this class says how. All of
 them take and return arrays of rows, ``[seq, width]``, with heads side
 by side. Attention is the interesting one: `flash_attention_prefill` and
 `fused_attention` hand it to a backend as one operation. The way of the
-textbooks needs six operations per head instead, which are here too.
+textbooks makes ten calls per head instead; the six operations that nothing
+else needs are here too.
 """
 
 import numpy as np
@@ -156,8 +157,8 @@ class Operations:
 
     def fill_strict_upper_tri(self, x: np.ndarray, value: float) -> np.ndarray:
         """Return a copy with `value` above the diagonal: the causal mask."""
-        above = np.tri(*x.shape, dtype=bool)
-        return np.where(above, x, x.dtype.type(value))
+        visible = np.tri(*x.shape, dtype=bool)  # on the diagonal and below it
+        return np.where(visible, x, x.dtype.type(value))
 
     def softmax_rows(self, x: np.ndarray) -> np.ndarray:
         """Return the softmax of every row."""

@@ -194,13 +194,13 @@ class Qwen3:
         cos, sin = (f(angles).astype(self.dtype) for f in (np.cos, np.sin))
         x = ops.embedding(self.weights.embedding, tokens)
         for n, layer in enumerate(self.weights.layers):
-            x = ops.add(x, self._attention(ops, n, layer, x, cos, sin, cache))
-            x = ops.add(x, self._mlp(ops, layer, x))
+            x = ops.add(x, self.attention(ops, n, layer, x, cos, sin, cache))
+            x = ops.add(x, self.mlp(ops, layer, x))
             if on_layer is not None:
                 on_layer(n, x)
         return x
 
-    def _attention(
+    def attention(
         self,
         ops: Operations,
         n: int,
@@ -210,6 +210,11 @@ class Qwen3:
         sin: np.ndarray,
         cache: ModelCache,
     ) -> np.ndarray:
+        """Return what the attention of layer `n` adds to `x`, ``[seq, hidden_size]``.
+
+        Norm, projections, norms of the heads, rotation, attention over the cache, and
+        the projection back. Every step is an operation of `ops`, by its name.
+        """
         config, eps = self.config, self.config.rms_norm_eps
         h = ops.rms_norm(x, layer.input_norm, eps)
         q, k, v = (ops.matmul(h, w) for w in (layer.q, layer.k, layer.v))
@@ -219,7 +224,8 @@ class Qwen3:
         k = ops.rope(k, cos, sin, config.n_kv_heads)
         return ops.matmul(attend(ops, config, n, q, k, v, cache), layer.o)
 
-    def _mlp(self, ops: Operations, layer: Layer, x: np.ndarray) -> np.ndarray:
+    def mlp(self, ops: Operations, layer: Layer, x: np.ndarray) -> np.ndarray:
+        """Return what the gated feed-forward of a layer adds to `x`."""
         h = ops.rms_norm(x, layer.post_norm, self.config.rms_norm_eps)
         mixed = ops.swiglu(ops.matmul(h, layer.gate), ops.matmul(h, layer.up))
         return ops.matmul(mixed, layer.down)

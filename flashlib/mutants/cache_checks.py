@@ -6,17 +6,15 @@ oracle every time.
 
 from __future__ import annotations
 
-from types import MappingProxyType
-
-import ml_dtypes
 import numpy as np
 
+from flashlib.machine.dtypes import BFLOAT16
+from flashlib.mutants.replaced import named
 from flashlib.programs.attention_cte import attention_cte
 from flashlib.programs.cache_call import decode_cached
 from flashlib.reference import materialized_attention
 
 HEADS, WIDTH = 2, 8
-BF16 = ml_dtypes.bfloat16
 
 
 def _draw(*shape: int, seed: int = 21) -> np.ndarray:
@@ -36,8 +34,8 @@ def _decode(slots: int, **how: object) -> None:
 
 def _prefill(seq: int, offset: int = 0, stride: int = 1) -> None:
     """Hold a causal prompt, or every ``stride``-th row of one, to the oracle."""
-    q = _draw(1, seq, WIDTH).astype(BF16).astype(np.float32)
-    k, v = _draw(2, 1, seq * stride, WIDTH).astype(BF16).astype(np.float32)
+    q = _draw(1, seq, WIDTH).astype(BFLOAT16).astype(np.float32)
+    k, v = _draw(2, 1, seq * stride, WIDTH).astype(BFLOAT16).astype(np.float32)
     at = offset + np.arange(seq) * stride
     mask = np.arange(seq * stride) <= at[:, None]
     rows = [x[0][:, None] for x in (q, k, v)]
@@ -101,31 +99,15 @@ def every_fourth_row() -> None:
     _prefill(200, 1, 4)
 
 
-CHECKS = MappingProxyType(
-    {
-        check.__name__: check
-        for check in (
-            flat_cache,
-            whole_pages,
-            cut_pages,
-            two_tiles,
-            sink_in_one_tile,
-            sink_over_two_tiles,
-            two_cores,
-            two_cores_in_tiles,
-            whole_prompt,
-            every_fourth_row,
-        )
-    }
+CHECKS = named(
+    flat_cache,
+    whole_pages,
+    cut_pages,
+    two_tiles,
+    sink_in_one_tile,
+    sink_over_two_tiles,
+    two_cores,
+    two_cores_in_tiles,
+    whole_prompt,
+    every_fourth_row,
 )
-
-
-def failures() -> dict[str, str]:
-    """Run every check on the kernels as they stand; return what each failure says."""
-    found = {}
-    for name, check in CHECKS.items():
-        try:
-            check()
-        except AssertionError as error:
-            found[name] = str(error)
-    return found

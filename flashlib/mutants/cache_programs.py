@@ -6,104 +6,34 @@
 
 from __future__ import annotations
 
-import difflib
-import inspect
-import textwrap
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from types import MappingProxyType, ModuleType
-
-import numpy as np
-
+from flashlib.machine.dtypes import UINT32
+from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
-from flashlib.mutants.cache_checks import failures
-from flashlib.mutants.mutant import Listing
+from flashlib.mutants.cache_checks import CHECKS
+from flashlib.mutants.replaced import wing
+from flashlib.programs.blocks import LANES
 from flashlib.programs.cte.sizes import CteSizes, Keys, Section
-from flashlib.programs.tkg import maximum, pages, softmax
+from flashlib.programs.slot_layout import SlotLayout
+from flashlib.programs.tkg import maximum, pages, softmax, values
 from flashlib.programs.tkg.maximum import synchronized
 from flashlib.programs.tkg.run import CoreRun, Softmax, Window
 
-UINT32 = np.dtype(np.uint32)
 
-
-@dataclass(frozen=True)
-class WrongCache:
-    """A whole kernel with one function replaced.
-
-    Parameters
-    ----------
-    name : str
-        As in `WRONG_CACHES`.
-    chapter : int
-        Where its fault is explained.
-    owner : module or type
-        Where the kernel looks the function up.
-    step : str
-        Its name there.
-    wrong : callable
-        What is called instead; its docstring is the fault.
-    """
-
-    name: str
-    chapter: int
-    owner: ModuleType | type
-    step: str
-    wrong: Callable
-
-    @property
-    def fault(self) -> str:
-        """What is wrong, in one sentence."""
-        return inspect.getdoc(self.wrong)
-
-    @contextmanager
-    def in_place(self) -> Iterator[None]:
-        """Put the wrong function where the kernel looks for the right one.
-
-        For one thread at a time: the kernel is wrong for everybody meanwhile.
-        """
-        right = getattr(self.owner, self.step)
-        setattr(self.owner, self.step, self.wrong)
-        try:
-            yield
-        finally:
-            setattr(self.owner, self.step, right)
-
-    def source(self) -> Listing:
-        """Return the wrong function as a difference from the right one."""
-        lines = difflib.ndiff(_body(getattr(self.owner, self.step)), _body(self.wrong))
-        kept = [x.rstrip() for x in lines if not x.startswith("?")]
-        return Listing("\n".join(["```diff", *kept, "```"]))
-
-    def failures(self) -> dict[str, str]:
-        """Run every check and return the message of each that fails, by its name."""
-        with self.in_place():
-            return failures()
-
-    def killed_by(self) -> tuple[str, ...]:
-        """Run every check and name those that fail."""
-        return tuple(self.failures())
-
-
-def _body(function: Callable) -> list[str]:
-    """Return the source below the docstring, a method's like a function's."""
-    lines = textwrap.dedent(inspect.getsource(function)).splitlines()
-    ends = [i for i, line in enumerate(lines) if line.rstrip().endswith('"""')]
-    return lines[ends[-1] + 1 :]
-
-
-def table_as_it_is(run: CoreRun, entries: Tile) -> Tile:
+def table_as_it_is(m: Machine, pages: Tile, factor: int) -> Tile:
     """It takes page numbers for numbers of blocks and forgets that pages were cut."""
-    m, factor, n = run.m, run.s.factor, entries.shape[0]
-    row = m.sbuf.alloc((1, n, 1), UINT32)
-    m.isa.dma_copy(row, entries)
-    if factor == 1:
-        return row.reshape(1, n)
-    out = m.sbuf.alloc((1, n, factor), UINT32)
-    parts = m.isa.iota(m.sbuf.alloc((1, 1, factor), UINT32), [[1, factor]])
-    first, step = row.broadcast_to(out.shape), parts.broadcast_to(out.shape)
-    m.isa.tensor_tensor(out, first, step, "add")
-    return out.reshape(1, n * factor)
+    return pages
+
+
+def pages_in_line(run: CoreRun, entries: Tile) -> Tile:
+    """It takes the pages as they lie in memory and never looks at the table."""
+    blocks = entries.shape[0] * run.s.factor
+    return run.m.isa.iota(run.m.sbuf.alloc((1, blocks), UINT32), [[1, blocks]])
+
+
+def values_dealt_out(rows: Tile, layout: SlotLayout) -> Tile:
+    """It lays values on the partitions in another order than the keys."""
+    folded = rows.reshape(layout.unit, LANES, layout.folds, rows.shape[1])
+    return folded.permute((1, 2, 0, 3))
 
 
 def sink_in_every_tile(run: CoreRun, win: Window) -> bool:
@@ -111,15 +41,14 @@ def sink_in_every_tile(run: CoreRun, win: Window) -> bool:
     return "sink" in run.hbm and (synchronized(run) or win.last)
 
 
-def old_sum_not_corrected(run: CoreRun, win: Window, soft: Softmax) -> None:
+def old_sum_not_corrected(m: Machine, soft: Softmax) -> None:
     """It adds the sum of a tile to one that is measured by another maximum."""
-    m, own = run.m, soft.sums[:, 0]
-    if win.first:
-        m.isa.tensor_copy(soft.total, own)
-        return
-    m.isa.tensor_tensor(soft.total, soft.total, own, "add")
-    if win.last and not synchronized(run):
-        softmax._meet_at_the_end(run, soft)
+    m.isa.tensor_tensor(soft.total, soft.total, soft.sums[:, 0], "add")
+
+
+def own_maximum_twice(run: CoreRun, dst: Tile, src: Tile) -> Tile:
+    """It takes the maximum of its own core for that of the other one."""
+    return run.m.isa.tensor_copy(dst, src)
 
 
 def first_query_decides(
@@ -137,16 +66,26 @@ def first_query_decides(
     return high >= keys.key and low < keys.last + self.window
 
 
-_FAULTS = (
-    (21, pages, "_resized", table_as_it_is),
-    (22, maximum, "takes_sink", sink_in_every_tile),
-    (22, softmax, "_update_running", old_sum_not_corrected),
-    (23, CteSizes, "needed", first_query_decides),
-)
+def last_query_decides(self: CteSizes, group: int, keys: Keys) -> bool:
+    """It leaves the mask out if the last query of the group may see the whole run."""
+    if keys.prior or self.packed:
+        return True
+    if not self.causal:
+        return False
+    if self.window is not None or (self.moved and not self.strided_part):
+        return True
+    return self.positions(group)[1] < keys.last
+
+
 #: Every wrong kernel by its name.
-WRONG_CACHES = MappingProxyType(
-    {
-        wrong.__name__: WrongCache(wrong.__name__, chapter, owner, step, wrong)
-        for chapter, owner, step, wrong in _FAULTS
-    }
+WRONG_CACHES = wing(
+    CHECKS,
+    (21, pages, "first_blocks", table_as_it_is),
+    (21, pages, "resized", pages_in_line),
+    (21, values, "in_lanes", values_dealt_out),
+    (22, maximum, "takes_sink", sink_in_every_tile),
+    (22, softmax, "correct_and_add", old_sum_not_corrected),
+    (22, maximum, "exchange", own_maximum_twice),
+    (23, CteSizes, "needed", first_query_decides),
+    (23, CteSizes, "masked", last_query_decides),
 )

@@ -6,10 +6,9 @@ mask: 0 for a row without keys, windows that end where the cache does.
 
 from __future__ import annotations
 
-from types import MappingProxyType
-
 import numpy as np
 
+from flashlib.mutants.replaced import named
 from flashlib.programs.slot_call import decode_slots
 from flashlib.reference import materialized_attention
 
@@ -96,28 +95,12 @@ def sinks_of_heads_and_tokens() -> None:
     _hold(_inputs(2, 3), keeps, pos=SLOTS - 2, sink=sink)
 
 
-CHECKS = MappingProxyType(
-    {
-        check.__name__: check
-        for check in (
-            hidden_maximum,
-            empty_row,
-            plain_window,
-            wrapped_window,
-            short_window,
-            sinks_of_heads,
-            sinks_of_heads_and_tokens,
-        )
-    }
+CHECKS = named(
+    hidden_maximum,
+    empty_row,
+    plain_window,
+    wrapped_window,
+    short_window,
+    sinks_of_heads,
+    sinks_of_heads_and_tokens,
 )
-
-
-def failures() -> dict[str, str]:
-    """Run every check on the kernel as it stands; return what each failure says."""
-    found = {}
-    for name, check in CHECKS.items():
-        try:
-            check()
-        except AssertionError as error:
-            found[name] = str(error)
-    return found

@@ -29,8 +29,8 @@ def ladder_roof(state: Mapping[str, object], alt: str) -> str:
     alt : str
         The same in words.
     """
-    count = f"{state['cores']} core" + "s" * (state["cores"] > 1)
-    title = f"{state['rung']}: {state['rates'][state['rung']]:.1f} Gflop/s on {count}"
+    rate = state["rates"][state["rung"]]
+    title = f"{state['rung']}: {rate:.1f} Gflop/s on {state['on']}"
     body = [
         svg.text(8, 20, title, "start", SIZE + 1, weight="bold"),
         svg.text(8, 42, state["step"], "start", SIZE),

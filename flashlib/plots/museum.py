@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 
 from flashlib.plots.svg import BLUE, FAINT, GRAY, INK, ORANGE, line, picture, rect, text
@@ -16,7 +16,9 @@ def kill_map(
     killed: Mapping[str, Sequence[str]],
     topics: Mapping[str, str],
     chapters: Mapping[str, int],
-    alone: str,
+    alone: str | None = None,
+    held_to: Mapping[str, Collection[str]] | None = None,
+    cell: float = CELL,
 ) -> str:
     """Return a map with a row for each mutant and a column for each check, as SVG.
 
@@ -28,20 +30,32 @@ def kill_map(
         The topic of every check, in the order of the columns.
     chapters : mapping of str to int
         The chapter of every mutant, in the order of the rows.
-    alone : str
+    alone : str, optional
         The check that gets a column of its own in front, with the survivors named.
+    held_to : mapping of str to collection of str, optional
+        The checks that were run over a mutant, by its name; all of them unless given.
+    cell : float
+        Width of a column in CSS pixels.
     """
-    columns = _columns(topics, alone)
+    columns = _columns(topics, alone, cell)
     rows = _rows(chapters)
-    width = max(columns.values()) + CELL + 4
+    width = max(columns.values()) + cell + 4
     height = max(rows.values()) + ROW + 4
-    body = [*_heads(columns, topics, alone, height), *_names(rows, chapters)]
+    body = [*_heads(columns, topics, alone, height, cell), *_names(rows, chapters)]
     for mutant, y in rows.items():
-        body.append(line(LEFT, y + ROW - 1, width, y + ROW - 1, FAINT, 0.5))
+        left, right = LEFT, width
+        if held_to is not None:
+            xs = [columns[check] for check in held_to[mutant]]
+            left, right = min(xs), max(xs) + cell
+        body.append(line(left, y + ROW - 1, right, y + ROW - 1, FAINT, 0.5))
         for check in killed[mutant]:
-            body.append(_cell(columns[check], y, mutant, check, check == alone))
-        if alone not in killed[mutant]:
-            body.append(text(columns[alone] + CELL, y + 12, "–", size=12, fill=GRAY))
+            own = 2 * cell if check == alone else cell - 0.5
+            color = ORANGE if check == alone else BLUE
+            body.append(
+                _cell(columns[check], y, own, color, f"{check} catches {mutant}")
+            )
+        if alone is not None and alone not in killed[mutant]:
+            body.append(text(columns[alone] + cell, y + 12, "–", size=12, fill=GRAY))
     state = {name: len(checks) for name, checks in killed.items()}
     return picture(width, height, body, kill_words(killed, topics, alone), state)
 
@@ -56,29 +70,40 @@ def scrolling(svg: str, label: str) -> str:
 
 
 def kill_words(
-    killed: Mapping[str, Sequence[str]], topics: Mapping[str, str], alone: str
+    killed: Mapping[str, Sequence[str]],
+    topics: Mapping[str, str],
+    alone: str | None = None,
 ) -> str:
     """Say in a sentence what the map shows."""
-    survivors = [name for name, checks in killed.items() if alone not in checks]
     missed = [name for name, checks in killed.items() if not checks]
     single = [name for name, checks in killed.items() if len(checks) == 1]
-    return (
+    words = (
         f"A map of {len(killed)} mutants and {len(topics)} checks. Mutants that no "
         f"check catches: {len(missed)}. Mutants that one check alone catches: "
-        f"{len(single)}. Mutants that the check named {alone} misses, "
-        f"{len(survivors)} in all: {', '.join(survivors)}."
+        f"{len(single)}."
+    )
+    if alone is None:
+        return words
+    survivors = [name for name, checks in killed.items() if alone not in checks]
+    return (
+        f"{words} Mutants that the check named {alone} misses, {len(survivors)} in "
+        f"all: {', '.join(survivors)}."
     )
 
 
-def _columns(topics: Mapping[str, str], alone: str) -> dict[str, float]:
+def _columns(
+    topics: Mapping[str, str], alone: str | None, cell: float
+) -> dict[str, float]:
     """Place the columns: one in front, then the topics with a gap between them."""
-    columns = {alone: LEFT + 6.0}
-    x = LEFT + 6.0 + 2 * CELL + GAP
+    x, columns = LEFT + 6.0, {}
+    if alone is not None:
+        columns[alone] = x
+        x += 2 * cell + GAP
     rest = [check for check in topics if check != alone]
     for _, checks in groupby(rest, topics.__getitem__):
         for check in checks:
             columns[check] = x
-            x += CELL
+            x += cell
         x += GAP
     return columns
 
@@ -94,16 +119,18 @@ def _rows(chapters: Mapping[str, int]) -> dict[str, float]:
     return rows
 
 
-def _heads(columns, topics, alone, height) -> list[str]:
+def _heads(columns, topics, alone, height, cell) -> list[str]:
     """Write the topics over their columns, upright."""
-    heads = [_upright(columns[alone] + CELL + 4, alone, "bold")]
+    heads = []
+    if alone is not None:
+        heads.append(_upright(columns[alone] + cell + 4, alone, "bold"))
     rest = [check for check in columns if check != alone]
     for topic, checks in groupby(rest, topics.__getitem__):
         xs = [columns[check] for check in checks]
-        middle = (xs[0] + xs[-1] + CELL) / 2
+        middle = (xs[0] + xs[-1] + cell) / 2
         heads.append(_upright(middle + 4, topic))
-        heads.append(line(xs[0], TOP - 4, xs[-1] + CELL, TOP - 4, GRAY))
-        heads.append(line(xs[0], height - 2, xs[-1] + CELL, height - 2, GRAY))
+        heads.append(line(xs[0], TOP - 4, xs[-1] + cell, TOP - 4, GRAY))
+        heads.append(line(xs[0], height - 2, xs[-1] + cell, height - 2, GRAY))
     return heads
 
 
@@ -118,12 +145,10 @@ def _names(rows: Mapping[str, float], chapters: Mapping[str, int]) -> list[str]:
     return names
 
 
-def _cell(x: float, y: float, mutant: str, check: str, alone: bool) -> str:
+def _cell(x: float, y: float, width: float, color: str, pair: str) -> str:
     """Fill one cell; pointing at it names the pair."""
-    wide = 2 * CELL if alone else CELL - 0.5
-    box = rect(x, y + 1, wide, ROW - 3, ORANGE if alone else BLUE)
-    title = html.escape(f"{check} catches {mutant}")
-    return f"<g><title>{title}</title>{box}</g>"
+    box = rect(x, y + 1, width, ROW - 3, color)
+    return f"<g><title>{html.escape(pair)}</title>{box}</g>"
 
 
 def _upright(x: float, words: str, weight: str = "normal") -> str:

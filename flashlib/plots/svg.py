@@ -51,7 +51,8 @@ def picture(
         f'<svg xmlns="http://www.w3.org/2000/svg" class="fl-picture" role="img" '
         f'aria-label="{html.escape(alt)}" data-state="{data}" '
         f'viewBox="0 0 {_n(width)} {_n(height)}" width="{_n(width)}" '
-        f'style="max-width:100%;height:auto" font-family="sans-serif">'
+        f'style="max-width:100%;height:auto;--fl-width:{_n(width)}px" '
+        f'font-family="sans-serif">'
         f"{''.join(body)}</svg>"
     )
 

@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flashlib.machine.dtypes import BFLOAT16, FLOAT8
 from flashlib.machine.machine import Machine
 from flashlib.machine.pair import CorePair
 from flashlib.machine.spec import NC_V3, Spec
 from flashlib.machine.tile import Tile
 from flashlib.machine.trace import Trace
-from flashlib.programs.tkg.checks import BFLOAT16, FLOAT8
 from flashlib.programs.tkg.config import TkgConfig
 from flashlib.programs.tkg.kernel import run_core
 from flashlib.programs.tkg.operands import TkgOperands, check_call

@@ -3,14 +3,14 @@
 import math
 from dataclasses import dataclass
 
-import ml_dtypes
 import numpy as np
 
 from flashlib.errors import DTypeError, ShapeError
+from flashlib.machine.dtypes import BFLOAT16, FLOAT16, FLOAT32
 from flashlib.programs.blocks import LANES
 
 TILE_KEYS = 8192
-DTYPES = tuple(np.dtype(t) for t in (np.float32, np.float16, ml_dtypes.bfloat16))
+DTYPES = (FLOAT32, FLOAT16, BFLOAT16)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flashlib.machine.dtypes import FLOAT32_MIN
 from flashlib.machine.machine import Machine
 from flashlib.machine.spec import NC_V3, Spec
 from flashlib.machine.tile import Tile
@@ -32,8 +33,6 @@ from flashlib.programs.blocks import (
     pieces,
 )
 from flashlib.programs.decode_sizes import Sizes, checked_sizes
-
-FLOAT32_MIN = float(np.finfo(np.float32).min)
 
 
 class DecodeResult(NamedTuple):
@@ -127,12 +126,14 @@ def validity(m: Machine, s: Sizes) -> Tile:
         return m.isa.tensor_scalar(m.sbuf.alloc(shape, np.uint8), wide, "less", s.seq_k)
 
 
-def step1_scores(m: Machine, queries: Tile, k_hbm: Tile, mask: Tile, s: Sizes) -> Tile:
-    """Multiply K by the queries of its group; masked cells keep their -inf."""
+def step1_scores(
+    m: Machine, queries: Tile, k_hbm: Tile, mask: Tile, s: Sizes, fill: float = -np.inf
+) -> Tile:
+    """Multiply K by the queries of its group; masked cells keep the fill, -inf."""
     shape = (LANES, s.blocks, s.n_kv_heads, s.width)
     scores = m.sbuf.alloc(shape)
     with m.step("mm1"):
-        m.isa.memset(scores, -np.inf)
+        m.isa.memset(scores, fill)
     mask = mask.reshape(shape)
     for b in range(s.n_kv_heads):
         with m.sbuf.scope():

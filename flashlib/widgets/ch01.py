@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from flashlib.exercises.ch01 import KEYS, QUERY, VALUES, weights_of
+from flashlib.exercises.ch01 import weights_of
 from flashlib.plots.ch01 import row_picture
 from flashlib.reference import materialized_attention
+from flashlib.row import KEYS, QUERY, VALUES
 from flashlib.widgets.figure import MovingFigure
 
 MOVED = 2

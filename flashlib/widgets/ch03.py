@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from flashlib.exercises.ch03 import ROW, exact_softmax, shifted_softmax, weight_error
+from flashlib.exercises.ch03 import exact_softmax, shifted_softmax, weight_error
 from flashlib.plots.ch03 import cliff_picture
 from flashlib.reference import materialized_attention
+from flashlib.row import SCORES
 from flashlib.widgets.figure import MovingFigure
 
 OFFSETS = (
@@ -22,7 +23,7 @@ _WORDS = {"nan": "NaN", "inf": "inf", "-inf": "-inf"}
 
 def cliff_state(offset: int) -> dict[str, object]:
     """Compute the row's terms and weights against ``r = max + offset``."""
-    row = np.asarray(ROW, dtype=np.float32)
+    row = np.asarray(SCORES, dtype=np.float32)
     reference = float(row.max()) + offset
     with np.errstate(all="ignore"):
         terms = np.exp(row - np.float32(reference))
@@ -80,7 +81,7 @@ def cliff_check(state: Mapping[str, object], offset: int) -> None:
 
 def _packaged_weights() -> np.ndarray:
     """Read the weights off `materialized_attention`: values of one each show them."""
-    k = np.asarray(ROW, dtype=np.float32).reshape(6, 1, 1)
+    k = np.asarray(SCORES, dtype=np.float32).reshape(6, 1, 1)
     q = np.ones((1, 1, 1), dtype=np.float32)
     v = np.eye(6, dtype=np.float32).reshape(6, 1, 6)
     return materialized_attention(q, k, v, scale=1.0).out[0, 0]

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from flashlib.exercises.ch01 import SCORES, VALUES
 from flashlib.online_softmax import OnlineSoftmax, Step, walk
 from flashlib.plots.ch04 import scrubber
 from flashlib.reference import materialized_attention
+from flashlib.row import SCORES, VALUES
 from flashlib.widgets.figure import MovingFigure
 
 ORDERS = {

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from flashlib.attention import flash_attention
-from flashlib.exercises.ch01 import KEYS, QUERY, VALUES
 from flashlib.online_softmax import OnlineSoftmax, Step, walk
 from flashlib.plots.ch05 import tile_walk
 from flashlib.reference import materialized_attention
+from flashlib.row import KEYS, QUERY, VALUES
 from flashlib.widgets.figure import MovingFigure
 
 TILE = 2

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from flashlib.measure.record import Row, read
+from flashlib.measure.record import Row, cores_text, read
 from flashlib.measure.shapes import flop_per_byte
 from flashlib.plots.ch09 import ladder_roof
 from flashlib.traffic import (
@@ -42,8 +42,8 @@ def _cores() -> tuple[int, ...]:
 
 def rows_of(cores: int) -> dict[str, Row]:
     """Return the measured rows on so many cores by the name of the rung."""
-    case = f"causal, seq {N}, {cores} core" + "s" * (cores > 1)
-    return {row.name: row for row in _measured()["rows"] if row.case == case}
+    rows = _measured()["rows"]
+    return {row.name: row for row in rows if (row.seq, row.cores) == (N, cores)}
 
 
 def rung_intensity(rung: str) -> float:
@@ -59,6 +59,7 @@ def ladder_state(cores: int, rung: str) -> dict[str, object]:
     bandwidth, intensity = _measured()["bandwidths"][str(cores)], rung_intensity(rung)
     return {
         "cores": cores,
+        "on": cores_text(cores),
         "rung": rung,
         "step": STEPS[rung],
         "rates": {name: round(rows[name].rate, 1) for name in RUNGS},
@@ -73,10 +74,9 @@ def ladder_state(cores: int, rung: str) -> dict[str, object]:
 
 def ladder_words(state: Mapping[str, object]) -> str:
     """Say the step, the speed, and how far both ceilings are."""
-    count = f"{state['cores']} core" + "s" * (state["cores"] > 1)
     peer = "" if state["ratio"] is None else f", {state['ratio']:.2f} times PyTorch"
     return (
-        f"{state['rung']} on {count}: {state['step']}. "
+        f"{state['rung']} on {state['on']}: {state['step']}. "
         f"{state['rates'][state['rung']]:.1f} Gflop/s, {state['share']:.0%} of the "
         f"peak of {state['peak']:.0f}{peer}. It asks for a byte of keys, values or "
         f"scores every {state['intensity']:g} flop; if all of them came from memory, "

@@ -9,8 +9,8 @@ import numpy as np
 
 from flashlib.cache import PagedCache
 from flashlib.decode import flash_attention_decode, flash_attention_paged
-from flashlib.exercises.ch01 import SCORES, VALUES
 from flashlib.plots.ch14 import page_table
+from flashlib.row import SCORES, VALUES
 from flashlib.widgets.figure import MovingFigure
 
 SLOTS = 12

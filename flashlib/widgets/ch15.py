@@ -7,7 +7,6 @@ from functools import cache
 
 import numpy as np
 
-from flashlib.exercises.ch01 import KEYS, QUERY, SCORES, VALUES
 from flashlib.machine.machine import Machine
 from flashlib.machine.trace import Operand
 from flashlib.plots.ch15 import viewer
@@ -24,6 +23,7 @@ from flashlib.programs.decode_tile import (
     validity,
 )
 from flashlib.reference import materialized_attention
+from flashlib.row import KEYS, QUERY, SCORES, VALUES
 from flashlib.widgets.figure import MovingFigure
 from flashlib.widgets.machine_watch import Watch
 

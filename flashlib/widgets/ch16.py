@@ -3,47 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
-import ml_dtypes
 import numpy as np
 
-from flashlib.machine import NC_V3, timeline
+from flashlib.machine import NC_V3
+from flashlib.measure.decode_work import ITEMSIZE, KEYS, WIDTH, WORKERS, decode_work
 from flashlib.plots.ch16 import roofline
-from flashlib.programs import decode_tile
 from flashlib.traffic import attainable_flops, attention_flops
 from flashlib.widgets.figure import MovingFigure
 
 GROUPS, TOKENS = (1, 2, 4, 8, 16, 32, 64, 128), (1, 2, 4)
-KEYS, WIDTH, ITEMSIZE = 2048, 128, 2
-BARS = ("load K and V", "vector", "tensor", "scalar")
-
-
-@cache
-def decode_times(group: int, tokens: int) -> dict[str, float]:
-    """Run one decode step and return flop, cache bytes and the work of each engine."""
-    rng = np.random.default_rng(16)
-    shapes = (tokens, group, WIDTH), (KEYS, 1, WIDTH), (KEYS, 1, WIDTH)
-    q, k, v = (rng.standard_normal(s).astype(ml_dtypes.bfloat16) for s in shapes)
-    trace = decode_tile(q, k, v).trace
-    line = timeline(trace)
-    busy = line.busy()
-    return {
-        "flops": trace.flops("mm1") + trace.flops("mm2"),
-        "cache_bytes": trace.bytes(step="k_load") + trace.bytes(step="v_load"),
-        "products": line.busy("mm1", "sum", "mm2")["tensor"],
-        "load K and V": line.busy("k_load", "v_load")["dma"],
-        **{engine: busy[engine] for engine in ("vector", "tensor", "scalar")},
-    }
 
 
 def roofline_state(group: int, tokens: int) -> dict[str, object]:
     """Place one decode step under the roof, and list how long each engine works."""
-    found = decode_times(group, tokens)
+    found = decode_work(group, tokens)
     intensity = found["flops"] / found["cache_bytes"]
     peak = NC_V3.peak_flops_per_ns(ITEMSIZE)
     bandwidth = NC_V3.dma_peak_bytes_per_ns()
-    times = {name: round(found[name] / 1000, 3) for name in BARS}
+    times = {name: round(found[name] / 1000, 3) for name in WORKERS}
     bound = max(times, key=times.__getitem__)
     return {
         "group": group,
@@ -86,7 +64,7 @@ def _count(tokens: int) -> str:
 def roofline_check(state: Mapping[str, object], group: int, tokens: int) -> None:
     """Hold the run against the formulas for flop, bytes, loads and products."""
     columns, blocks = group * tokens, KEYS // 128
-    found = decode_times(group, tokens)
+    found = decode_work(group, tokens)
     assert found["flops"] == attention_flops(tokens * KEYS, group, WIDTH)
     assert found["cache_bytes"] == 2 * KEYS * WIDTH * ITEMSIZE
     assert state["intensity"] == 2 * columns / ITEMSIZE
@@ -99,7 +77,7 @@ def roofline_check(state: Mapping[str, object], group: int, tokens: int) -> None
     cycles = 2 * max(64, columns) + sum(min(64, piece) for piece in pieces)
     np.testing.assert_allclose(found["products"], blocks * cycles / NC_V3.clock_tensor)
     assert found["products"] <= found["tensor"]
-    assert state["bound"] == max(BARS, key=found.__getitem__)
+    assert state["bound"] == max(WORKERS, key=found.__getitem__)
     assert state["reached"] <= state["roof"]
 
 

@@ -3,52 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
-import ml_dtypes
 import numpy as np
 
-from flashlib.machine import Machine, timeline
+from flashlib.machine import timeline
+from flashlib.measure.denominators import (
+    BLOCKS,
+    WIDTH,
+    exponentials,
+    sum_on_machine,
+)
 from flashlib.plots.ch17 import array_picture
 from flashlib.programs import blocks
 from flashlib.widgets.figure import MovingFigure
 
-BF16 = ml_dtypes.bfloat16
-BLOCKS, WIDTH = 16, 64
 WAYS = dict(zip(("moving", "stationary", "beside V"), blocks.SUM_VARIANTS, strict=True))
 COLUMNS = (1, 4, 8, 16, 32, 64, 128)
-
-
-@cache
-def exponentials(columns: int) -> np.ndarray:
-    """Return exponentials in bfloat16, keys on partitions, ``[128, 16, columns]``."""
-    scores = np.random.default_rng(17).standard_normal((BLOCKS * 128, columns))
-    p = np.exp(2 * (scores - scores.max(axis=0))).astype(BF16)
-    return p.reshape(BLOCKS, 128, columns).transpose(1, 0, 2)
-
-
-def with_ones(width: int = WIDTH) -> np.ndarray:
-    """Return values with a column of ones behind them, ``[128, 16, width + 1]``."""
-    rng = np.random.default_rng(18)
-    values = rng.standard_normal((128, BLOCKS, width + 1)).astype(BF16)
-    values[:, :, width] = 1
-    return values
-
-
-@cache
-def _run(way: str, columns: int) -> tuple[np.ndarray, Machine]:
-    """Sum on the machine in one of three ways; return the sums and the machine."""
-    m = Machine()
-    p = m.sbuf.put(exponentials(columns))
-    beside = way == blocks.SUM_VARIANTS[2]
-    values = m.sbuf.put(with_ones()) if beside else None
-    return blocks.sum_by_matmul(m, p, way, values), m
 
 
 def array_state(ones: str, columns: int) -> dict[str, object]:
     """Return the operands of one product, its cycles, and where the sums land."""
     way = WAYS[ones]
-    sums, m = _run(way, columns)
+    sums, m = sum_on_machine(way, columns)
     products = [e for e in timeline(m.trace).events if e.op == "nc_matmul"]
     still, moving = products[0].record.reads
     dst = products[0].record.writes[0]
@@ -96,7 +72,7 @@ def array_check(state: Mapping[str, object], ones: str, columns: int) -> None:
     """Hold the sums against float64, and the cycles against the formula."""
     way = WAYS[ones]
     p = exponentials(columns).astype(np.float64)
-    got, _ = _run(way, columns)
+    got, _ = sum_on_machine(way, columns)
     np.testing.assert_allclose(got, p.sum(axis=(0, 1)), rtol=1e-6)
     m, n = state["still"][1], state["moving"][1]
     assert state["cycles"] == max(min(64, m), n)

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flashlib.exercises.ch01 import SCORES, VALUES
 from flashlib.plots.ch18 import masked_row_picture
 from flashlib.programs.slot_call import decode_slots
 from flashlib.reference import materialized_attention
+from flashlib.row import SCORES, VALUES
 from flashlib.widgets.figure import MovingFigure
 
 TILE = 2

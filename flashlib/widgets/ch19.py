@@ -6,45 +6,18 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from flashlib.machine import Machine
+from flashlib.measure.ring_bands import ring_bands
 from flashlib.plots.ch19 import ring_picture
-from flashlib.programs.masks.build import write_band
 from flashlib.widgets.figure import MovingFigure
 
 SLOTS = 10
 WINDOWS = (1, 3, 6, 10, 11)
-LANES = 128
-
-
-def bands(n: int, pairs: np.ndarray) -> np.ndarray:
-    """Run the open arithmetic of decode for many bands at once.
-
-    Every partition holds the slots 0 to n - 1 and a start and an end of its own.
-
-    Parameters
-    ----------
-    n : int
-        Slots of the ring.
-    pairs : ndarray
-        ``[count, 2]`` starts and ends, at most 128.
-
-    Returns
-    -------
-    ndarray
-        ``[count, n]``, 1 where a slot is kept.
-    """
-    m = Machine()
-    lanes = np.zeros((LANES, 2), np.float32)
-    lanes[: len(pairs)] = pairs
-    slots = m.sbuf.put(np.tile(np.arange(n, dtype=np.float32), (LANES, 1)))
-    start, end = m.sbuf.put(lanes[:, :1]), m.sbuf.put(lanes[:, 1:])
-    return write_band(m, slots, start, end, end).numpy()[: len(pairs)]
 
 
 def ring_state(pos: int, window: int) -> dict[str, object]:
     """Return both comparisons and the band for a query at ``pos`` on its second lap."""
     start, slot = (pos - window + 1) % SLOTS, np.arange(SLOTS)
-    kept = bands(SLOTS, np.array([[start, pos]]))[0].astype(int)
+    kept = ring_bands(SLOTS, np.array([[start, pos]]))[0].astype(int)
     return {
         "pos": pos,
         "window": window,

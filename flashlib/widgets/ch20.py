@@ -3,67 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-
-import ml_dtypes
-import numpy as np
 
 from flashlib.errors import ShapeError
+from flashlib.measure.head_costs import SLOTS, WIDTH, head_costs
 from flashlib.plots.ch20 import heads_picture
-from flashlib.programs.slot_call import decode_slots
 from flashlib.widgets.figure import MovingFigure
 
-SLOTS, WIDTH, LANES = 256, 16, 128
+LANES = 128
 HEADS = (1, 2, 4, 8, 16, 32, 64, 128, 129, 256, 512)
 TOKENS = (1, 2, 4)
-BF16 = ml_dtypes.bfloat16
-
-
-@cache
-def head_costs(
-    n_heads: int, seq: int, slots: int = SLOTS, width: int = WIDTH
-) -> dict[str, int]:
-    """Run the decode kernel in bfloat16 and read its costs off the trace.
-
-    Parameters
-    ----------
-    n_heads, seq : int
-        Query heads over one key/value head, and new tokens.
-    slots, width : int
-        Length of the cache and head_dim.
-
-    Returns
-    -------
-    dict of str to int
-        ``loaded`` bytes of keys and values, the bytes on chip of ``scores``,
-        ``exponentials`` and ``mask``, the products of three steps, and the transposes
-        behind the maximum.
-    """
-    rng = np.random.default_rng(20)
-    shapes = (seq, n_heads, width), (slots, 1, width), (slots, 1, width)
-    q, k, v = (rng.standard_normal(shape).astype(BF16) for shape in shapes)
-    trace = decode_slots(q, k, v, strided=False).traces[0]
-    counts = trace.histogram(by=("step", "op"))
-    first = {(r.step, r.op): r for r in reversed(trace.records)}
-    held = {
-        "scores": first["mm1", "memset"].writes[0],
-        "exponentials": first["exp", "activation"].writes[0],
-    }
-    size = {k: int(np.prod(o.shape)) * o.dtype.itemsize for k, o in held.items()}
-    mask = sum(
-        int(np.prod(r.read("predicate").shape))
-        for r in trace
-        if r.op == "tensor_copy_predicated"
-    )
-    return {
-        "loaded": trace.bytes(step="k_load") + trace.bytes(step="v_load"),
-        **size,
-        "mask": mask,
-        "mm1": counts["mm1", "nc_matmul"],
-        "sum": counts["sum", "nc_matmul"],
-        "mm2": counts["mm2", "nc_matmul"],
-        "transposes": counts["max", "nc_transpose"],
-    }
 
 
 def heads_state(n_heads: int, seq: int) -> dict[str, object]:

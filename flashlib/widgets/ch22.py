@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
-import ml_dtypes
 import numpy as np
 
-from flashlib.machine.timeline import Timeline, timelines
+from flashlib.machine.timeline import Timeline
+from flashlib.measure.two_cores import KEYS, decode_inputs, decode_on
 from flashlib.plots.ch22 import timeline_picture
-from flashlib.programs.attention_tkg import TkgResult
-from flashlib.programs.cache_call import decode_cached
 from flashlib.widgets.figure import MovingFigure
 
-HEADS, WIDTH = 8, 128
-KEYS = (512, 1024, 2048, 4096, 8192)
 KINDS = {
     "k_load": "load",
     "v_load": "load",
@@ -25,22 +20,6 @@ KINDS = {
 }
 #: Events of one kind on one engine closer than this are drawn as one, ns.
 GAP = 150.0
-
-
-@cache
-def rows(keys: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return queries and a cache in bfloat16, the same for every number of cores."""
-    rng = np.random.default_rng(22)
-    q = rng.standard_normal((1, HEADS, 1, WIDTH)) / WIDTH**0.5
-    k, v = rng.standard_normal((2, 1, keys, WIDTH))
-    return tuple(x.astype(np.float32).astype(ml_dtypes.bfloat16) for x in (q, k, v))
-
-
-@cache
-def run(cores: int, keys: int) -> tuple[TkgResult, tuple[Timeline, ...]]:
-    """Run one decode step; return its result and the joined timelines."""
-    result = decode_cached(*rows(keys), lnc=cores)
-    return result, timelines(result.traces)
 
 
 def _spans(line: Timeline) -> list[list]:
@@ -64,15 +43,16 @@ def _spans(line: Timeline) -> list[list]:
 
 def timeline_state(cores: int, keys: int) -> dict[str, object]:
     """Return what every engine of every core does, in ns."""
-    _, lines = run(cores, keys)
+    _, lines = decode_on(cores, keys)
+    alone = decode_on(1, keys)[1][0].total
     meetings = [e for e in lines[0].events if e.op == "sendrecv"]
     return {
         "cores": cores,
         "keys": keys,
         "ends": [round(line.total) for line in lines],
         "meetings": [round(e.start) for e in meetings],
-        "one_core": round(run(1, keys)[1][0].total),
-        "longest": round(run(1, keys)[1][0].total if cores == 1 else lines[0].total),
+        "one_core": round(alone),
+        "longest": round(alone if cores == 1 else lines[0].total),
         "spans": [_spans(line) for line in lines],
     }
 
@@ -98,8 +78,8 @@ def timeline_words(state: Mapping[str, object]) -> str:
 
 def timeline_check(state: Mapping[str, object], cores: int, keys: int) -> None:
     """Hold the output against float64, and the spans against the traces."""
-    result, _ = run(cores, keys)
-    q, k, v = (x.astype(np.float64) for x in rows(keys))
+    result, _ = decode_on(cores, keys)
+    q, k, v = (x.astype(np.float64) for x in decode_inputs(keys))
     s = np.einsum("bhsd,bld->bhl", q, k)
     p = np.exp(s - s.max(axis=-1, keepdims=True))
     want = np.einsum("bhl,bld->bhd", p / p.sum(axis=-1, keepdims=True), v)

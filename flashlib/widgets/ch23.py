@@ -3,66 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
-import ml_dtypes
-import numpy as np
-
-from flashlib.exercises.ch23 import TRAFFIC, prefill
-from flashlib.machine import timeline
-from flashlib.machine.trace import Trace
+from flashlib.measure.two_kernels import HEADS, KEYS, WIDTH, side_by_side
 from flashlib.plots.ch23 import shapes_picture
-from flashlib.programs.cache_call import decode_cached
 from flashlib.widgets.figure import MovingFigure
-
-HEADS, WIDTH = 8, 128
-KEYS = (256, 512, 1024, 2048)
-LOADS = ("k_load", "v_load", "store")
-
-
-@cache
-def decode(keys: int) -> Trace:
-    """Run one decode step of eight heads in bfloat16; return its trace."""
-    rng = np.random.default_rng(23)
-    q = rng.standard_normal((1, HEADS, 1, WIDTH)).astype(ml_dtypes.bfloat16)
-    k, v = rng.standard_normal((2, 1, keys, WIDTH)).astype(ml_dtypes.bfloat16)
-    return decode_cached(q, k, v).traces[0]
-
-
-def work_of(trace: Trace, traffic: tuple[str, ...]) -> dict[str, float]:
-    """Return µs of work: traffic with memory, transposes of p, and three engines."""
-    line = timeline(trace)
-    busy = line.busy()
-    found = {
-        "HBM traffic": line.busy(*traffic)["dma"],
-        "turning p": line.busy("transpose")["dma"],
-        "matmul": busy["tensor"],
-        "vector": busy["vector"],
-        "scalar": busy["scalar"],
-    }
-    return {name: round(ns / 1000, 2) for name, ns in found.items()}
 
 
 def shapes_state(keys: int) -> dict[str, object]:
     """Return the work, the products and the bytes of both kernels."""
-    kernels = {}
-    for name, trace, traffic in (
-        ("decode", decode(keys), LOADS),
-        ("prefill", prefill(keys), TRAFFIC),
-    ):
-        counts = trace.histogram(by=("step", "op"))
-        nbytes = trace.bytes(src="hbm") + trace.bytes(dst="hbm")
-        flops = trace.flops("mm1") + trace.flops("mm2")
-        if name == "decode":
-            # the strided layout multiplies more than anyone reads
-            flops = 4 * HEADS * WIDTH * keys
-        kernels[name] = {
-            "work": work_of(trace, traffic),
-            "products": [counts[step, "nc_matmul"] for step in ("mm1", "mm2")],
-            "bytes": nbytes,
-            "intensity": round(flops / nbytes, 1),
-        }
-    return {"keys": keys, **kernels}
+    return {"keys": keys, **side_by_side(keys)}
 
 
 def shapes_words(state: Mapping[str, object]) -> str:

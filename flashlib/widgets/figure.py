@@ -115,7 +115,7 @@ class MovingFigure:
 
         def row(head: tuple) -> ipywidgets.Stack:
             pictures = [
-                ipywidgets.HTML(self.frame(*head, v).picture, **shared)
+                ipywidgets.HTML(scrolling(self.frame(*head, v).picture), **shared)
                 for v in values[-1]
             ]
             return _linked(pictures, sliders[-1], self.start[-1])
@@ -155,6 +155,11 @@ class MovingFigure:
     def _ipython_display_(self) -> None:
         display(self.widget())
         display(HTML(self.storyboard()))
+
+
+def scrolling(picture: str) -> str:
+    """Let a phone scroll a picture sideways; the style sheet says from which width."""
+    return f'<div class="fl-scroll" tabindex="0">{picture}</div>'
 
 
 def _linked(children: list, slider: ipywidgets.SelectionSlider, first: int):

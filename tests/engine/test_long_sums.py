@@ -35,6 +35,12 @@ def calls():
         "normal scores": (normal((3, 1, 4)), normal((4096, 1, 4)), v, {}),
         "constant values": (normal((3, 1, 4)), normal((4096, 1, 4)), v * 0 + 1.1, {}),
         "20,000 keys": (*one_above(20_000, None), {"scale": 1.0}),
+        "200,000 equal scores": (
+            normal((1, 1, 4)) * 0,
+            normal((200_000, 1, 4)),
+            positive(random, 200_000, 1, 4),
+            {},
+        ),
         "20,000 constants": (*one_above(20_000, 1.1), {"scale": 1.0}),
     }
     for head_dim in (512, 2048):

@@ -11,6 +11,7 @@ import pytest
 from ways import same_bits
 
 import flashlib
+from flashlib.backends import blas
 
 COMPILED = [name for name in flashlib.available_backends() if name not in "numpy blas"]
 
@@ -129,3 +130,27 @@ def test_the_number_of_threads_changes_no_bit(backend):
     for others in results[1:]:
         for one, other in zip(results[0], others, strict=True):
             assert same_bits(one, other)
+
+
+def test_heads_side_by_side_change_no_bit():
+    random = np.random.default_rng(4)
+    q, k, v = (random.standard_normal((520, n, 16), np.float32) for n in (6, 2, 2))
+    assert 520 * 520 * 6 >= blas.WORTH_THREADS
+    mask = random.random((520, 520)) < 0.5
+    one, *others = (
+        flashlib.flash_attention(q, k, v, mask=mask, backend=blas.BlasBackend(n))
+        for n in (1, 2, 5)
+    )
+    for other in others:
+        assert same_bits(one, other)
+
+
+def test_a_head_that_fails_is_not_swallowed(monkeypatch):
+    def fail(problem, h, *arguments):
+        if h == 3:
+            raise MemoryError("no room for the scores")
+
+    monkeypatch.setattr(blas, "materialize_head", fail)
+    x = np.zeros((520, 4, 8), np.float32)
+    with pytest.raises(MemoryError, match="no room"):
+        flashlib.flash_attention(x, x, x, backend=blas.BlasBackend(2))

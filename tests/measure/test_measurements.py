@@ -23,7 +23,7 @@ from flashlib.testing import make_qkv
 def test_functions_take_turns_and_the_first_turn_is_not_counted():
     seen = []
     times = interleave({n: lambda n=n: seen.append(n) for n in "ab"}, rounds=3)
-    assert seen == ["a", "b"] * 4
+    assert seen == ["a", "a", "b", "b"] * 4  # the first of two wakes the threads
     for timing in times.values():
         assert isinstance(timing, Timing) and timing.rounds == 3
         assert timing.low <= timing.median <= timing.high
@@ -67,6 +67,16 @@ def test_a_measurement_is_a_table_and_a_file(folder, capsys):
     assert all(row.low <= row.milliseconds <= row.high for row in content["rows"])
     shown = capsys.readouterr().out
     assert "flashlib" in shown and str(folder / "prefill.json") in shown
+
+
+def test_a_table_says_in_words_what_a_row_was_measured_on(capsys):
+    times = {"one": Timing(1.0, 0.5, 2.0, 3), "other": Timing(2.0, 2.0, 2.0, 3)}
+    where = {"what": "causal", "seq": 511, "cores": 2}
+    rows = record.rows_of(times, {"one": 5e8, "other": 1e9}, "one", **where)
+    assert [(row.rate, row.ratio) for row in rows] == [(0.5, 1.0), (0.5, 0.5)]
+    record.print_table(rows, "Gflop/s", "one", {"2": 2.0})
+    line = capsys.readouterr().out.splitlines()[1]
+    assert line.startswith("causal, seq 511, 2 cores  one") and line.endswith("25%")
 
 
 def test_the_ladder_climbs_every_rung(folder):

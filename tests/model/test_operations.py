@@ -11,6 +11,7 @@ import pytest
 import flashlib
 from flashlib.backends.tracing import Tracing
 from flashlib.model import (
+    GivenAttention,
     Operations,
     ProgressBar,
     Qwen3Config,
@@ -219,3 +220,19 @@ def test_the_progress_bar_draws_one_line():
     text = stream.getvalue()
     assert text.count("\n") == 1 and text.endswith("\n")
     assert "] 1/2 tokens" in text and "] 2/2 tokens" in text
+
+
+def test_a_given_attention_runs_every_prompt_of_the_model():
+    seen = []
+
+    def attention(q, k, v, **options):
+        seen.append((q.shape, options))
+        return flashlib.flash_attention(q, k, v, **options, backend="numpy")
+
+    model = narrow(2)
+    ops = TracingOperations(GivenAttention(attention))
+    rows, _ = model.prefill(PROMPT, ops)
+    plain = TracingOperations(Operations("numpy", "flash"))
+    want, _ = model.prefill(PROMPT, plain)
+    assert np.array_equal(rows, want) and ops.counts == plain.counts
+    assert seen == [((17, 16, 4), {"causal": True, "window": None})] * 2

@@ -15,11 +15,12 @@ def markdown(text):
     return {"cell_type": "markdown", "source": text, "metadata": {}}
 
 
-def glue(name, text):
+def glue(name, text, prefix="application/papermill.record/"):
+    """Return a cell as `glue(..., display=False)` leaves it, or without a prefix."""
     output = {
         "output_type": "display_data",
-        "data": {"text/plain": text},
-        "metadata": {"scrapbook": {"name": name, "mime_prefix": ""}},
+        "data": {f"{prefix}text/plain": text},
+        "metadata": {"scrapbook": {"name": name, "mime_prefix": prefix}},
     }
     return {"cell_type": "code", "source": "", "metadata": {}, "outputs": [output]}
 
@@ -71,6 +72,23 @@ def test_typed_number_is_found(tmp_path, text, value):
 )
 def test_other_sentences_pass(tmp_path, text):
     assert faults(tmp_path, text, count="261121") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A tile of 512. <!-- typed: 512 -->",
+        "A tile, not a matrix of 261121. <!-- typed: 261121 512 -->",
+    ],
+)
+def test_excuse_that_excuses_nothing_is_found(tmp_path, text):
+    found = faults(tmp_path, text, count="261121")
+    assert len(found) == 1 and "'typed: 512' excuses nothing" in found[0]
+
+
+def test_value_is_found_whether_it_is_shown_or_not():
+    cells = glue("hidden", "'511'"), glue("shown", "'512'", prefix="")
+    assert check_prose.glued_in(notebook(*cells)) == {"hidden": [511], "shown": [512]}
 
 
 def test_rounding_needs_three_digits(tmp_path):

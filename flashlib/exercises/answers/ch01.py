@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from flashlib.row import SCORES
+
 SIX_WEIGHTS_WRONG = {
     "one weight negative": [0.01, 0.09, 0.03, 0.63, 0.23, -0.001],
     "in words": ["0.01", "0.09", "0.03", "0.63", "0.23", "0.00"],
 }
 SIX_WEIGHTS_RIGHT = {
     "an array": np.array([0.01, 0.09, 0.03, 0.63, 0.23, 0.0]),
-    "full precision": tuple(np.exp([1, 3, 2, 5, 4, 0]) / 233.889),
+    "full precision": tuple(np.exp(SCORES) / 233.889),
 }
 
 

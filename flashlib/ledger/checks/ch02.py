@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from flashlib.ledger.rows import Finding
 from flashlib.measure import host
+from flashlib.measure.published import LONG, SHORT, fits
 from flashlib.traffic import (
     ENGINE_PASSES,
     QWEN3_0_6B,
@@ -19,36 +18,14 @@ from flashlib.traffic import (
     tensor_bytes,
 )
 
-SHORT, LONG = 511, 2044
-
 # Levels 1 to 3 of a common desktop core (AMD Zen 4: 32 KiB and 1 MiB per core,
 # 32 MiB per eight cores), drawn beside the build machine; row D5 is decided on them.
 TYPICAL_CACHES = {1: 32 * 2**10, 2: 2**20, 3: 32 * 2**20}
-
-# Quoted: time to first token of the flash path in ms, at 511 and at 2,044 tokens.
-QUOTED_FLASH_MS = {"pool": (1792.267, 11074.357), "simd": (8747.114, 53300.0)}
 
 
 def machine_caches() -> dict[int, int]:
     """Return the bytes of each data cache of this machine by level, or nothing."""
     return {cache.level: cache.n_bytes for cache in host.caches()}
-
-
-class Fit(NamedTuple):
-    """Coefficients of ``t = a n + b n^2``, in ms per token and per token squared."""
-
-    a: float
-    b: float
-
-    def quadratic_share(self, n: int) -> float:
-        """Return the part of the time that the quadratic term takes."""
-        return self.b * n / (self.a + self.b * n)
-
-
-def fit_two_times(short_ms: float, long_ms: float) -> Fit:
-    """Solve for the two coefficients from the times at 511 and 2,044 tokens."""
-    matrix = [[SHORT, SHORT**2], [LONG, LONG**2]]
-    return Fit(*np.linalg.solve(matrix, [short_ms, long_ms]))
 
 
 def one_matrix() -> Finding:
@@ -102,8 +79,8 @@ def quadratic_work_remains() -> Finding:
     """Look for growth with the square of the prompt in a path without the matrix."""
     flops = [attention_flops(n * n, 1, QWEN3_0_6B.head_dim) for n in (SHORT, LONG)]
     growth = flops[1] / flops[0]
-    fit = fit_two_times(*QUOTED_FLASH_MS["pool"])
-    shares = [fit.quadratic_share(n) for n in (SHORT, LONG)]
+    _, fit = fits("pool")
+    shares = [fit.square_share(n) for n in (SHORT, LONG)]
     remains = growth > LONG / SHORT and min(shares) > 0.05
     return Finding.of(
         not remains,
@@ -128,14 +105,14 @@ def longer_prompt() -> Finding:
 def has_to_stream_through_memory() -> Finding:
     """Compare one matrix with the last cache of a common processor, and of this one."""
     level = max(TYPICAL_CACHES)
-    fits = [n for n in (SHORT, LONG) if score_bytes(n) <= TYPICAL_CACHES[level]]
-    said = " and ".join(f"{n:,}" for n in fits) or "neither 511 nor 2,044"
+    held = [n for n in (SHORT, LONG) if score_bytes(n) <= TYPICAL_CACHES[level]]
+    said = " and ".join(f"{n:,}" for n in held) or "neither 511 nor 2,044"
     # The caches of this machine are evidence only: the verdict is on a claim about
     # CPUs in general and must not change with the host that builds the page.
     here = machine_caches()
     host_says = f"{here[max(here)]:,} B" if here else "a size the system does not tell"
     return Finding.of(
-        SHORT not in fits,
+        SHORT not in held,
         f"the L{level} cache of a common desktop processor holds "
         f"{TYPICAL_CACHES[level]:,} B, enough for the matrix of one head at {said} "
         f"tokens ({score_bytes(SHORT):,} and {score_bytes(LONG):,} B); the last cache "

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from flashlib.exercises.ch03 import ROW, shifted_softmax, weight_error
+from flashlib.exercises.ch03 import shifted_softmax, weight_error
 from flashlib.ledger.rows import Finding
+from flashlib.row import SCORES
 
 OFFSETS = range(111)
 
 
 def needs_the_whole_row() -> Finding:
     """Change the last score of the row and see which outputs stay."""
-    row = np.array(ROW)
+    row = SCORES.copy()
     before = shifted_softmax(row, row.max())
     moved = []
     for last in (2.0, 5.0, 8.0):
@@ -29,10 +30,9 @@ def needs_the_whole_row() -> Finding:
 
 def exact_reference_cancels() -> Finding:
     """Subtract max + 0 ... max + 110 in float64, where nothing underflows."""
-    row = np.array(ROW)
     weights = []
     for offset in OFFSETS:
-        p = np.exp(row - (row.max() + offset))
+        p = np.exp(SCORES - (SCORES.max() + offset))
         weights.append(p / p.sum())
     spread = float(np.abs(np.array(weights) - weights[0]).max())
     return Finding.of(
@@ -45,9 +45,9 @@ def exact_reference_cancels() -> Finding:
 
 def any_reference_above_max() -> Finding:
     """Sweep the reference value upwards in float32 until the weights are gone."""
-    top = max(ROW)
-    errors = [weight_error(ROW, top + offset) for offset in OFFSETS]
-    alive = [np.count_nonzero(shifted_softmax(ROW, top + o)) for o in OFFSETS]
+    top = max(SCORES)
+    errors = [weight_error(SCORES, top + offset) for offset in OFFSETS]
+    alive = [np.count_nonzero(shifted_softmax(SCORES, top + o)) for o in OFFSETS]
     broken = np.isnan(errors)
     if not broken.any() and max(errors) < 1e-6:
         return Finding.of(True, f"worst error up to +110: {max(errors):.1e}")

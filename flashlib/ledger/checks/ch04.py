@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from flashlib.exercises.ch01 import SCORES, VALUES
 from flashlib.ledger.rows import Finding
 from flashlib.online_softmax import OnlineSoftmax, Step, walk
 from flashlib.reference import materialized_attention
+from flashlib.row import SCORES, VALUES
 
 TOKENS, WIDTH, HEATS = 255, 64, (1.0, 12.0, 144.0)
 

@@ -7,12 +7,12 @@ import tracemalloc
 import numpy as np
 
 from flashlib.attention import flash_attention
-from flashlib.exercises.ch01 import SCORES, VALUES
 from flashlib.layout import merge_heads, split_heads
 from flashlib.ledger.rows import Finding
 from flashlib.measure.host import caches
 from flashlib.online_softmax import walk
 from flashlib.reference import materialized_attention
+from flashlib.row import KEYS, QUERY, SCORES, VALUES
 from flashlib.testing import assert_accurate, make_qkv
 from flashlib.traffic import flash_state_bytes
 
@@ -94,13 +94,11 @@ def strides_and_offsets() -> Finding:
 
 def first_pass() -> Finding:
     """Recompute scores and tile maxima of the row with plain loops."""
-    q = np.array([1.0, 1.0])
-    keys = np.array([[1, 0], [1, 2], [2, 0], [2, 3], [3, 1], [0, 0]], float)
     maxima = []
     for start in range(0, 6, 2):
         m_tile = -np.inf
-        for key in keys[start : start + 2]:
-            dot = sum(a * b for a, b in zip(q, key, strict=True))
+        for key in KEYS[start : start + 2]:
+            dot = sum(a * b for a, b in zip(QUERY, key, strict=True))
             m_tile = max(m_tile, dot)
         maxima.append(float(m_tile))
     walked = [float(done.m_tile) for done in walk(SCORES, VALUES, 2)]

@@ -20,9 +20,9 @@ from flashlib.testing import error_report, make_qkv
 from flashlib.traffic import causal_pairs
 
 
-def _rows(n: int = SHORT, cores: str = "1 core") -> dict[str, Row]:
-    case = f"seq {n}, {cores}"
-    return {row.name: row for row in read("verdict")["rows"] if row.case == case}
+def _rows(n: int = SHORT, cores: int = 1) -> dict[str, Row]:
+    rows = read("verdict")["rows"]
+    return {row.name: row for row in rows if (row.seq, row.cores) == (n, cores)}
 
 
 def _problem(n: int = SHORT, causal: bool = True) -> Problem:

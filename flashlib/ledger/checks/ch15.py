@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import ml_dtypes
 import numpy as np
 
 from flashlib.errors import BankError, MachineError, PartitionError
 from flashlib.ledger.rows import Finding
 from flashlib.machine import Machine
+from flashlib.machine.dtypes import BFLOAT16
 from flashlib.machine.memory import Memory
 from flashlib.machine.trace import Trace
 from flashlib.programs import decode_tile
-
-BF16 = ml_dtypes.bfloat16
 
 
 def _decode(seq_k: int, n_heads: int, width: int) -> Trace:
     rng = np.random.default_rng(15)
     shapes = (1, n_heads, width), (seq_k, 1, width), (seq_k, 1, width)
-    return decode_tile(*(rng.standard_normal(s).astype(BF16) for s in shapes)).trace
+    return decode_tile(*(rng.standard_normal(s).astype(BFLOAT16) for s in shapes)).trace
 
 
 def _largest(error: type[MachineError], attempt: Callable[[int], object]) -> int:
@@ -111,18 +109,18 @@ def four_things() -> Finding:
 def _layouts_agree() -> bool:
     """Bring the same keys on chip from a flat and from a paged cache, and append."""
     rng, m = np.random.default_rng(5), Machine()
-    rows = rng.standard_normal((128, 64)).astype(BF16)
+    rows = rng.standard_normal((128, 64)).astype(BFLOAT16)
     table = rng.permutation(200)[:128]
-    pages = np.zeros((200, 64), BF16)
+    pages = np.zeros((200, 64), BFLOAT16)
     pages[table] = rows
     flat, paged = m.hbm.put(rows), m.hbm.put(pages)
-    direct = m.isa.dma_transpose(m.sbuf.alloc((64, 128), BF16), flat)
+    direct = m.isa.dma_transpose(m.sbuf.alloc((64, 128), BFLOAT16), flat)
     index = m.sbuf.put(table.astype(np.int32)[:, None])
     source = paged.ap([[64, 128], [1, 64]], vector_offset=index, indirect_dim=0)
-    gathered = m.isa.dma_copy(m.sbuf.alloc((128, 64), BF16), source)
-    turned = m.isa.nc_transpose(m.psum.alloc((64, 128), BF16), gathered)
+    gathered = m.isa.dma_copy(m.sbuf.alloc((128, 64), BFLOAT16), source)
+    turned = m.isa.nc_transpose(m.psum.alloc((64, 128), BFLOAT16), gathered)
     same = np.array_equal(direct.numpy(), turned.numpy())
-    new = m.hbm.put(rng.standard_normal((64, 1)).astype(BF16))
+    new = m.hbm.put(rng.standard_normal((64, 1)).astype(BFLOAT16))
     m.isa.dma_copy(direct[:, 127:], new)
     kept = np.array_equal(flat.numpy(), rows)
     return same and kept and np.array_equal(direct.numpy()[:, 127:], new.numpy())

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 
-import ml_dtypes
 import numpy as np
 
 from flashlib.errors import ShapeError
 from flashlib.ledger.rows import Finding
 from flashlib.machine import NC_V3, Machine, timeline
+from flashlib.machine.dtypes import BFLOAT16
 from flashlib.machine.trace import Trace
 from flashlib.programs import decode_tile
 from flashlib.reference import materialized_attention
 from flashlib.traffic import attention_flops, causal_pairs, intensity
 
-BF16 = ml_dtypes.bfloat16
 KEYS, WIDTH = 1024, 128
 STEPS = ("mm1", "max", "exp", "sum", "mm2")
 
@@ -26,7 +25,7 @@ def _qkv(columns: int, keys: int, width: int, dtype: type) -> list[np.ndarray]:
     return [rng.standard_normal(s).astype(dtype) for s in shapes]
 
 
-def _trace(columns: int, keys: int = KEYS, dtype: type = BF16) -> Trace:
+def _trace(columns: int, keys: int = KEYS, dtype: type = BFLOAT16) -> Trace:
     return decode_tile(*_qkv(columns, keys, WIDTH, dtype)).trace
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 
 from flashlib.ledger.rows import Finding
 from flashlib.machine import Machine, timeline
+from flashlib.machine.dtypes import BFLOAT16
 from flashlib.machine.isa_tensor import load_stationary_cycles
 from flashlib.machine.trace import Record, Trace
 from flashlib.programs import blocks, decode_tile
 
-BF16 = ml_dtypes.bfloat16
 KEYS, WIDTH = 2048, 64
 BLOCKS = KEYS // 128
 
 
-def _trace(columns: int, dtype: type = BF16, width: int = WIDTH) -> Trace:
+def _trace(columns: int, dtype: type = BFLOAT16, width: int = WIDTH) -> Trace:
     rng = np.random.default_rng(17)
     shapes = (1, columns, width), (KEYS, 1, width), (KEYS, 1, width)
     return decode_tile(*(rng.standard_normal(s).astype(dtype) for s in shapes)).trace
@@ -29,7 +28,7 @@ def _of(trace: Trace, step: str, op: str) -> list[Record]:
 def sum_is_a_product() -> Finding:
     """Sum exponentials over keys by a product with ones, and in float64."""
     rng = np.random.default_rng(5)
-    p = np.exp(-rng.random((128, BLOCKS, 8)) * 9).astype(BF16)
+    p = np.exp(-rng.random((128, BLOCKS, 8)) * 9).astype(BFLOAT16)
     m = Machine()
     got = blocks.sum_by_matmul(m, m.sbuf.put(p), "ones moving")
     want = p.astype(np.float64).sum(axis=(0, 1))
@@ -60,7 +59,7 @@ def max_is_a_cascade() -> Finding:
 def exponentials_in_the_input_type() -> Finding:
     """Read the types of scores and exponentials off runs in three types."""
     found = {}
-    for dtype in (np.float32, np.float16, BF16):
+    for dtype in (np.float32, np.float16, BFLOAT16):
         (record,) = _of(_trace(2, dtype), "exp", "activation")
         name = np.dtype(dtype).name
         found[name] = record.reads[0].dtype.name, record.writes[0].dtype.name

@@ -5,22 +5,21 @@ from __future__ import annotations
 import inspect
 from dataclasses import replace
 
-import ml_dtypes
 import numpy as np
 
 from flashlib.errors import FlashError, OutOfBoundsError
 from flashlib.ledger.rows import Finding
+from flashlib.machine.dtypes import BFLOAT16, FLOAT8
 from flashlib.programs import TkgConfig, attention_cte, attention_tkg, gen_mask_tkg
 from flashlib.programs.cache_call import cache_arguments, decode_cached, steps
 from flashlib.programs.tkg import keys, values
 from flashlib.programs.tkg.sizes import resized_block_len
 
-BF16, FP8 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3
 SLOTS, WIDTH = 2048, 128
 
 
 def _draw(
-    slots: int = SLOTS, width: int = WIDTH, dtype: type = BF16
+    slots: int = SLOTS, width: int = WIDTH, dtype: type = BFLOAT16
 ) -> list[np.ndarray]:
     rng = np.random.default_rng(21)
     q = rng.standard_normal((1, 4, 1, width)) / width**0.5
@@ -52,7 +51,7 @@ def flat_either_way() -> Finding:
 def three_loads() -> Finding:
     """See who transposes keys of two widths and two types, flat and in pages."""
     found = {}
-    for width, dtype in ((128, BF16), (64, BF16), (128, FP8)):
+    for width, dtype in ((128, BFLOAT16), (64, BFLOAT16), (128, FLOAT8)):
         for cache in ("columns", "rows", "pages"):
             result = decode_cached(*_draw(2048, width, dtype), cache=cache)
             name = f"{np.dtype(dtype).name} {width} {cache}"

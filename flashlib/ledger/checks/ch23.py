@@ -8,14 +8,10 @@ from collections import Counter
 from functools import cache
 from types import MappingProxyType
 
-import ml_dtypes
-import numpy as np
-
 from flashlib.ledger.rows import Finding
 from flashlib.machine import static_histogram, timeline
-from flashlib.machine.trace import Trace
+from flashlib.measure.two_kernels import decode_trace
 from flashlib.programs import blocks, masks, slot_layout, tkg
-from flashlib.programs.cache_call import decode_cached
 
 #: The histogram of the page, quoted.
 PUBLISHED = MappingProxyType(
@@ -52,15 +48,6 @@ def call_sites() -> Counter[str]:
     return total
 
 
-@cache
-def decode(heads: int, slots: int, lnc: int = 1) -> Trace:
-    """Run one decode step in bfloat16, width 128; return the first trace."""
-    rng = np.random.default_rng(23)
-    q = rng.standard_normal((1, heads, 1, 128)).astype(ml_dtypes.bfloat16)
-    k, v = rng.standard_normal((2, 1, slots, 128)).astype(ml_dtypes.bfloat16)
-    return decode_cached(q, k, v, lnc=lnc).traces[0]
-
-
 def pinned_version() -> Finding:
     """Say why a line number cannot be looked up here."""
     return Finding(
@@ -73,7 +60,7 @@ def pinned_version() -> Finding:
 
 def call_sites_tell_the_story() -> Finding:
     """Compare the order of the call sites with the order of what is executed."""
-    executed = Counter(decode(8, 2048).histogram())
+    executed = Counter(decode_trace(2048).histogram())
     largest = {
         "published call sites": max(PUBLISHED, key=PUBLISHED.get),
         "call sites here": call_sites().most_common(1)[0][0],
@@ -94,7 +81,7 @@ def histogram_shows_memory_bound() -> Finding:
     """Run one source with few and with many columns; see what each is bound by."""
     bound, shares = {}, {}
     for heads in (8, 128):
-        line = timeline(decode(heads, 2048))
+        line = timeline(decode_trace(2048, heads))
         work = line.busy()
         work["dma"] = line.busy("k_load", "v_load")["dma"]
         bound[heads] = max(work, key=work.get)

@@ -2,15 +2,15 @@
 
 import math
 
-import ml_dtypes
 import numpy as np
 
 from flashlib.errors import ArgumentError, DTypeError
+from flashlib.machine.dtypes import BFLOAT16, FLOAT16, FLOAT32
 from flashlib.programs.blocks import LANES
 from flashlib.programs.cte.sizes import CteSizes
 from flashlib.programs.refusals import refuse
 
-TYPES = tuple(np.dtype(t) for t in (np.float32, np.float16, ml_dtypes.bfloat16))
+TYPES = (FLOAT32, FLOAT16, BFLOAT16)
 LONGEST = 131072
 MOST_ITEMS = 512
 MOST_PARTS = 32

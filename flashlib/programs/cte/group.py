@@ -7,10 +7,11 @@ transposed is p, for its product with v.
 
 import numpy as np
 
+from flashlib.machine.dtypes import BFLOAT16
 from flashlib.machine.tile import Tile
 from flashlib.programs.blocks import LANES
 from flashlib.programs.cte.masking import mask_and_scale
-from flashlib.programs.cte.run import BFLOAT16, CteRun, Group, load_transposed
+from flashlib.programs.cte.run import CteRun, Group, load_transposed
 from flashlib.programs.cte.sizes import Keys
 
 LARGE = 2048
@@ -21,9 +22,9 @@ def attend(run: CteRun, g: Group) -> None:
     _load_queries(run, g)
     _scores(run, g)
     _maximum(run, g)
-    _exponentials(run, g)
+    exponentials(run, g)
     out = _values(run, g)
-    _join(run, g, out)
+    join(run, g, out)
     _store(run, g, out)
 
 
@@ -73,7 +74,7 @@ def _maximum(run: CteRun, g: Group) -> None:
         m.isa.activation(g.correction, "exp", before, bias=g.neg_max, scale=-1.0)
 
 
-def _exponentials(run: CteRun, g: Group) -> None:
+def exponentials(run: CteRun, g: Group) -> None:
     """Exponentiate with the maximum as bias; sums come along from the registers."""
     m = run.m
     sink = g.maxima.shape[1] > len(g.tiles)
@@ -112,7 +113,7 @@ def _values(run: CteRun, g: Group) -> Tile:
         with m.psum.scope():
             total = m.psum.alloc((g.height, d))
             for part in parts:
-                _add_product(run, g, part, total)
+                add_product(run, g, part, total)
             with m.step("mm2"):
                 if i == 0:
                     m.isa.tensor_copy(out, total)
@@ -121,7 +122,7 @@ def _values(run: CteRun, g: Group) -> Tile:
     return out
 
 
-def _add_product(run: CteRun, g: Group, part: Keys, total: Tile) -> None:
+def add_product(run: CteRun, g: Group, part: Keys, total: Tile) -> None:
     """Transpose p of 128 keys and multiply by their values."""
     m = run.m
     with m.sbuf.scope():
@@ -134,7 +135,7 @@ def _add_product(run: CteRun, g: Group, part: Keys, total: Tile) -> None:
             m.isa.nc_matmul(total, stationary=flipped, moving=rows)
 
 
-def _join(run: CteRun, g: Group, out: Tile) -> None:
+def join(run: CteRun, g: Group, out: Tile) -> None:
     """Read the output of earlier sections back, correct it and add it."""
     if g.first:
         return

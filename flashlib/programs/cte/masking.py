@@ -4,13 +4,10 @@ The fill is the lowest float32, not -inf: the score of a masked key is replaced,
 row without any key becomes uniform over all keys that were processed.
 """
 
-import numpy as np
-
+from flashlib.machine.dtypes import FLOAT32_MIN
 from flashlib.machine.tile import Tile
 from flashlib.programs.cte.run import CteRun, Group
 from flashlib.programs.cte.sizes import Keys
-
-FLOAT32_MIN = float(np.finfo(np.float32).min)
 
 
 def mask_and_scale(

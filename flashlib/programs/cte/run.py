@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass, field
 
-import ml_dtypes
 import numpy as np
 
+from flashlib.machine.dtypes import BFLOAT16
 from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
 from flashlib.programs.blocks import LANES
 from flashlib.programs.cte.sizes import CteSizes, Keys, Section
-
-BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
 @dataclass

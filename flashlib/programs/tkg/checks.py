@@ -5,19 +5,16 @@ beside: heads times queries in one bank, queries on the partitions of one fold, 
 page numbers that exist.
 """
 
-import ml_dtypes
 import numpy as np
 
 from flashlib.errors import DTypeError
+from flashlib.machine.dtypes import BFLOAT16, FLOAT8, FLOAT32
 from flashlib.machine.spec import Spec
 from flashlib.programs.blocks import LANES
 from flashlib.programs.refusals import refuse
 from flashlib.programs.tkg.config import TkgConfig
 from flashlib.programs.tkg.sizes import GROUP_COLUMNS, TILE_BYTES, TkgSizes
 
-FLOAT32 = np.dtype(np.float32)
-BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-FLOAT8 = np.dtype(ml_dtypes.float8_e4m3)
 ROPE_SLOTS = 2**17
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from flashlib.machine.dtypes import BFLOAT16, FLOAT8
 from flashlib.machine.tile import Tile
 from flashlib.programs.blocks import LANES, pieces
-from flashlib.programs.tkg.checks import BFLOAT16, FLOAT8
 from flashlib.programs.tkg.run import CoreRun, Window
 
 FLIPPED_AT_ONCE = 8
@@ -29,11 +29,11 @@ def load_keys(run: CoreRun, win: Window, item: int) -> Tile:
         else:
             m.isa.dma_transpose(keys, run.hbm["k_prior"][batch, 0, win.slots])
         if win.active:
-            _append(run, win, batch, keys)
+            append(run, win, batch, keys)
     return keys
 
 
-def _append(run: CoreRun, win: Window, batch: int, keys: Tile) -> None:
+def append(run: CoreRun, win: Window, batch: int, keys: Tile) -> None:
     """Overwrite the last slots with the active keys, on chip only."""
     m, s = run.m, run.s
     own = run.k_active[:, batch * s.seq : (batch + 1) * s.seq]

@@ -5,8 +5,7 @@ sink) the reduction of the two negates for free, and from then on the maximum is
 negated: a running maximum is then a minimum.
 """
 
-import numpy as np
-
+from flashlib.machine.dtypes import FLOAT32_MIN
 from flashlib.machine.tile import Tile
 from flashlib.programs.blocks import (
     LANES,
@@ -15,8 +14,6 @@ from flashlib.programs.blocks import (
     max_over_partitions,
 )
 from flashlib.programs.tkg.run import CoreRun, Softmax, Window
-
-FLOAT32_MIN = float(np.finfo(np.float32).min)
 
 
 def step2_max(run: CoreRun, win: Window, scores: Tile, soft: Softmax) -> Tile:
@@ -27,7 +24,7 @@ def step2_max(run: CoreRun, win: Window, scores: Tile, soft: Softmax) -> Tile:
         if run.hardened:
             _keep_finite(run, soft)
         if run.s.tiled:
-            _update_running(run, win, soft)
+            update_running(run, win, soft)
         source = soft.peak if run.s.tiled else soft.peaks[:, 0]
         wide = m.sbuf.alloc((LANES, soft.columns))
         for part, (rows, column) in zip(soft.parts, soft.each(), strict=True):
@@ -92,17 +89,22 @@ def _local_and_others(run: CoreRun, win: Window, scores: Tile, soft: Softmax) ->
 
 def _load_sink(run: CoreRun, win: Window, soft: Softmax) -> None:
     """Lay the sink of each head beside its columns."""
-    m, s = run.m, run.s
+    m = run.m
     with m.step("sink"), m.sbuf.scope():
         row = m.sbuf.alloc((1, soft.columns))
-        sink = run.hbm["sink"].reshape(1, s.n_heads, 1)
-        m.isa.dma_copy(row, sink.broadcast_to((win.count, s.n_heads, s.seq)))
+        m.isa.dma_copy(row, sinks_of_columns(run, win))
         for part, (rows, column) in zip(soft.parts, soft.each(), strict=True):
             own = row[:, part]
             for start in range(0, rows.stop, QUADRANT):
                 stop = min(start + QUADRANT, rows.stop)
                 dst = soft.peaks[start:stop, soft.sink_entry, column]
                 m.isa.nc_transpose(dst, own[:, start:stop], engine="vector")
+
+
+def sinks_of_columns(run: CoreRun, win: Window) -> Tile:
+    """Repeat each head's sink for its tokens, ``[batch, n_heads, seq]``."""
+    sink = run.hbm["sink"].reshape(1, run.s.n_heads, 1)
+    return sink.broadcast_to((win.count, run.s.n_heads, run.s.seq))
 
 
 def _keep_finite(run: CoreRun, soft: Softmax) -> None:
@@ -112,7 +114,7 @@ def _keep_finite(run: CoreRun, soft: Softmax) -> None:
     run.m.isa.tensor_scalar(top, top, op, bound)
 
 
-def _update_running(run: CoreRun, win: Window, soft: Softmax) -> None:
+def update_running(run: CoreRun, win: Window, soft: Softmax) -> None:
     """Fold the maximum of this tile into the running one; find the correction."""
     m, top = run.m, soft.peaks[:, 0]
     if win.first:

@@ -7,13 +7,12 @@ them fill a fold. Entry e of the table becomes ``e * factor + 0 .. factor - 1``.
 import numpy as np
 
 from flashlib.errors import OutOfBoundsError
+from flashlib.machine.dtypes import UINT32
 from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
 from flashlib.programs.blocks import LANES
 from flashlib.programs.tkg.run import CoreRun
 from flashlib.programs.tkg.sizes import TkgSizes
-
-UINT32 = np.dtype(np.uint32)
 
 
 def load_block_index(run: CoreRun, first: int, count: int) -> Tile:
@@ -29,7 +28,7 @@ def load_block_index(run: CoreRun, first: int, count: int) -> Tile:
         index = m.sbuf.alloc((LANES, count, folds), UINT32)
         for item in range(count):
             with m.sbuf.scope():
-                row = _resized(run, run.hbm["table"][first + item])
+                row = resized(run, run.hbm["table"][first + item])
                 own = row[:, start : start + blocks].reshape(1, folds, LANES)
                 m.isa.dma_copy(index[:, item], own.permute((0, 2, 1)))
         if run.hardened:
@@ -37,7 +36,7 @@ def load_block_index(run: CoreRun, first: int, count: int) -> Tile:
     return index
 
 
-def _resized(run: CoreRun, entries: Tile) -> Tile:
+def resized(run: CoreRun, entries: Tile) -> Tile:
     """Load one row of the table and number the resized blocks, ``[1, blocks]``."""
     m, factor, n = run.m, run.s.factor, entries.shape[0]
     row = m.sbuf.alloc((1, n, 1), UINT32)
@@ -45,12 +44,19 @@ def _resized(run: CoreRun, entries: Tile) -> Tile:
     if factor == 1:
         return row.reshape(1, n)
     out = m.sbuf.alloc((1, n, factor), UINT32)
-    times = m.isa.memset(m.sbuf.alloc((1, 1, 1), UINT32), factor)
-    m.isa.tensor_tensor(row, row, times.broadcast_to(row.shape), "multiply")
+    first_blocks(m, row, factor)
     parts = m.isa.iota(m.sbuf.alloc((1, 1, factor), UINT32), [[1, factor]])
     first, step = row.broadcast_to(out.shape), parts.broadcast_to(out.shape)
     m.isa.tensor_tensor(out, first, step, "add")
     return out.reshape(1, n * factor)
+
+
+def first_blocks(m: Machine, pages: Tile, factor: int) -> Tile:
+    """Turn numbers of pages into those of their first blocks, in place."""
+    times = m.isa.memset(m.sbuf.alloc((1, 1, 1), UINT32), factor)
+    return m.isa.tensor_tensor(
+        pages, pages, times.broadcast_to(pages.shape), "multiply"
+    )
 
 
 def _clamp(m: Machine, index: Tile, last: int) -> None:

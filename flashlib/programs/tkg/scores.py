@@ -6,13 +6,12 @@ written, so it would keep the score of the tile before.
 
 import numpy as np
 
+from flashlib.machine.dtypes import UINT8
 from flashlib.machine.tile import Tile
 from flashlib.programs.blocks import LANES, pieces
 from flashlib.programs.masks.build import write_active, write_mask
 from flashlib.programs.tkg.keys import load_keys
 from flashlib.programs.tkg.run import CoreRun, Window
-
-UINT8 = np.dtype(np.uint8)
 
 
 def load_mask(run: CoreRun, win: Window) -> Tile:
@@ -40,13 +39,13 @@ def _given_mask(run: CoreRun, win: Window, mask: Tile) -> Tile:
     return run.m.isa.dma_copy(mask, split)
 
 
-def step1_scores(run: CoreRun, win: Window, mask: Tile) -> Tile:
-    """Return the masked scores, ``[128, n, batch, n_heads * seq]`` float32."""
+def step1_scores(run: CoreRun, win: Window, mask: Tile, fill: float = -np.inf) -> Tile:
+    """Return scores, ``[128, n, batch, n_heads * seq]``; masked cells keep the fill."""
     m, width = run.m, run.s.width
     shape = (LANES, win.n, win.count, width)
     scores = m.sbuf.alloc(shape)
     with m.step("mm1"):
-        m.isa.memset(scores, -np.inf)
+        m.isa.memset(scores, fill)
     flags = mask.reshape(shape)
     for item in range(win.count):
         with m.sbuf.scope():

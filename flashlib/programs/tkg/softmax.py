@@ -5,6 +5,7 @@ Steps 3 and 4 of five.
 
 import numpy as np
 
+from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
 from flashlib.programs.blocks import LANES, QUADRANT, column_to_row
 from flashlib.programs.tkg.maximum import exchange, synchronized
@@ -48,7 +49,7 @@ def step4_sum(run: CoreRun, win: Window, p: Tile, soft: Softmax) -> None:
                 entries_last = soft.sums[rows, :, column].permute((0, 2, 1))
                 m.isa.tensor_reduce(soft.sums[rows, 0, column], "add", entries_last, 2)
         if run.s.tiled:
-            _update_running(run, win, soft)
+            update_running(run, win, soft)
     if not run.s.tiled:
         soft.factor = reciprocals(run, soft.sums[:, 0], soft)
 
@@ -74,16 +75,20 @@ def _add_sink(run: CoreRun, soft: Softmax) -> None:
         m.isa.activation(soft.sums[rows, entry, column], "exp", sink)
 
 
-def _update_running(run: CoreRun, win: Window, soft: Softmax) -> None:
-    """Scale the running sum by the correction and add the sum of this tile."""
-    m, own = run.m, soft.sums[:, 0]
+def update_running(run: CoreRun, win: Window, soft: Softmax) -> None:
+    """Start the running sum or carry it on; after the last tile the cores meet."""
     if win.first:
-        m.isa.tensor_copy(soft.total, own)
+        run.m.isa.tensor_copy(soft.total, soft.sums[:, 0])
         return
-    m.isa.tensor_tensor(soft.total, soft.total, soft.correction, "multiply")
-    m.isa.tensor_tensor(soft.total, soft.total, own, "add")
+    correct_and_add(run.m, soft)
     if win.last and not synchronized(run):
         _meet_at_the_end(run, soft)
+
+
+def correct_and_add(m: Machine, soft: Softmax) -> None:
+    """Measure the running sum by the new maximum, then add the one of this tile."""
+    m.isa.tensor_tensor(soft.total, soft.total, soft.correction, "multiply")
+    m.isa.tensor_tensor(soft.total, soft.total, soft.sums[:, 0], "add")
 
 
 def _meet_at_the_end(run: CoreRun, soft: Softmax) -> None:

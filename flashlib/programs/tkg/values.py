@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from flashlib.machine.dtypes import UINT8
 from flashlib.machine.tile import Tile
 from flashlib.programs.blocks import LANES, pieces
+from flashlib.programs.slot_layout import SlotLayout
 from flashlib.programs.tkg.keys import fold_index, page_rows
 from flashlib.programs.tkg.run import CoreRun, Window
 from flashlib.programs.tkg.sizes import CLEANED_BLOCKS
-
-UINT8 = np.dtype(np.uint8)
 
 
 def load_values(run: CoreRun, win: Window, item: int) -> Tile:
@@ -28,15 +28,20 @@ def load_values(run: CoreRun, win: Window, item: int) -> Tile:
                 m.isa.dma_copy(part, page_rows(run, run.hbm["v_pages"], index))
         else:
             rows = run.hbm["v_prior"][batch, 0, win.slots]
-            folded = rows.reshape(layout.folds, LANES, layout.unit, d)
             shape = (LANES, layout.folds, layout.unit, d)
-            m.isa.dma_copy(values.reshape(shape), folded.permute((1, 0, 2, 3)))
+            m.isa.dma_copy(values.reshape(shape), in_lanes(rows, layout))
         if win.active:
             for cells in layout.tail(s.seq):
                 rows = run.hbm["v_active"][batch, 0, cells.rows]
                 dst = values[cells.partitions, cells.free]
                 m.isa.dma_copy(dst, rows.reshape(*cells.shape, d))
     return values
+
+
+def in_lanes(rows: Tile, layout: SlotLayout) -> Tile:
+    """See rows in the order of their slots as ``[128, folds, unit, head_dim]``."""
+    folded = rows.reshape(layout.folds, LANES, layout.unit, rows.shape[1])
+    return folded.permute((1, 0, 2, 3))
 
 
 def clean_values(run: CoreRun, values: Tile, mask: Tile, hits: Tile) -> None:

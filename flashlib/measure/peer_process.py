@@ -1,13 +1,12 @@
-"""Run PyTorch's attention in a process of its own (book).
+"""Run another library's attention in a process of its own (book).
 
 Numba and PyTorch bring an OpenMP library each. In one process the matrix products
 of PyTorch may ask the wrong one whether they are alone, and start more threads
 than there are cores: with two threads it then takes ten times as long as by
-itself. A comparison must not do that to its peer, so the peer gets a process, and
+itself. A comparison must not do that to its peer, so each peer gets a process, and
 times itself there; between its turns it waits without using a core.
 """
 
-import importlib.util
 import os
 import pickle
 import subprocess
@@ -16,31 +15,34 @@ import time
 
 import numpy as np
 
-__all__ = ["TorchProcess"]
+from flashlib.measure.peer_libraries import LIBRARIES
+
+__all__ = ["PeerProcess"]
 
 
-class TorchProcess:
-    """PyTorch's attention over given arrays, ready to run; close it when done.
+class PeerProcess:
+    """Attention of one library over given arrays, ready to run; close it when done.
 
     Parameters
     ----------
+    library : str
+        One of `LIBRARIES`.
     q, k, v : numpy.ndarray
-        ``[batch, seq, heads, width]``; laid out as PyTorch likes them, heads first,
-        before any clock starts.
+        ``[batch, seq, heads, width]``.
     causal : bool
     cores : int
-        Threads that PyTorch may use.
+        Threads that the library may use.
     """
 
-    def __init__(self, q, k, v, *, causal: bool, cores: int):
+    def __init__(self, library: str, q, k, v, *, causal: bool, cores: int):
         environment = {**os.environ, "OMP_NUM_THREADS": str(cores)}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "flashlib.measure.torch_process"],
+            [sys.executable, "-m", "flashlib.measure.peer_process"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
         )
-        self._say((q, k, v, causal, cores))
+        self._say((library, (q, k, v), {"causal": causal, "cores": cores}))
 
     def __call__(self) -> np.ndarray:
         """Return the result, ``[batch, seq, heads, width]``."""
@@ -65,30 +67,19 @@ class TorchProcess:
         return pickle.load(self._process.stdout)
 
 
-def installed() -> bool:
-    """Whether there is a PyTorch to compare with."""
-    return importlib.util.find_spec("torch") is not None
-
-
 def serve(requests, answers) -> None:
-    """Answer what a :class:`TorchProcess` asks, until it closes."""
-    import torch
-
-    *arrays, causal, cores = pickle.load(requests)
-    torch.set_num_threads(cores)
-    tensors = [torch.from_numpy(x).transpose(1, 2).contiguous() for x in arrays]
+    """Answer what a :class:`PeerProcess` asks, until it closes."""
+    library, tensors, how = pickle.load(requests)
+    attend, as_array = LIBRARIES[library](*tensors, **how)
     while True:
         try:
             what = pickle.load(requests)
         except EOFError:
             return
         start = time.perf_counter()
-        out = torch.nn.functional.scaled_dot_product_attention(
-            *tensors, is_causal=causal, enable_gqa=True
-        )
+        out = attend()
         spent = time.perf_counter() - start
-        wanted = spent if what == "seconds" else out.transpose(1, 2).numpy()
-        pickle.dump(wanted, answers)
+        pickle.dump(spent if what == "seconds" else as_array(out), answers)
         answers.flush()
 
 
