@@ -19,6 +19,7 @@ from flashlib.ledger.table import decided_table
 from flashlib.plots import svg
 from flashlib.plots.museum import kill_map
 from flashlib.widgets import MovingFigure, source
+from flashlib.widgets.figure import scrolling
 
 
 def draw(state, alt):
@@ -50,7 +51,7 @@ def test_one_axis_stacks_a_picture_for_each_value():
     moving = figure(ONE)
     slider, stack = moving.widget().children
     assert [child.value for child in stack.children] == [
-        moving.frame(x).picture for x in ONE["x"]
+        scrolling(moving.frame(x).picture) for x in ONE["x"]
     ]
     assert slider.description == "x"
     assert [label for label, _ in slider.options] == ["1", "2", "5"]
@@ -62,7 +63,7 @@ def test_two_axes_nest_one_stack_in_the_other():
     assert [slider.description for slider in sliders] == ["x", "y"]
     for x, inner in zip(TWO["x"], outer.children, strict=True):
         for y, child in zip(TWO["y"], inner.children, strict=True):
-            assert child.value == moving.frame(x, y).picture
+            assert child.value == scrolling(moving.frame(x, y).picture)
 
 
 def test_start_chooses_the_first_picture():
@@ -279,7 +280,7 @@ def test_a_row_knows_its_source():
     sources = {row.id[:2]: row.source for row in claims()}
     assert sources["S0"] == "CPU engine chapter"
     assert sources["S4"] == "decode kernel page"
-    assert Claim("D1", "", (1,)).source == "doubt"
+    assert Claim("D1", "", (1,), "reproduced", "").source == "doubt"
 
 
 def test_ledger_table_links_what_has_a_page_and_escapes_what_is_markdown():
