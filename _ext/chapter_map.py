@@ -15,6 +15,7 @@ from sphinx.util.docutils import SphinxDirective
 
 CHAPTERS = re.compile(r"\s*\((?:chapters? ([\d, ]+)|book)\)\.?$")
 BREAKABLE_DOT = ".\u200b"  # lets a long name wrap in a narrow column
+QUOTED = re.compile(r"`{1,2}([^`]+)`{1,2}")
 NUMBERED = re.compile(r"(\d\d)_\w+\.ipynb$")
 
 
@@ -69,7 +70,7 @@ class ChapterMap(SphinxDirective):
             if module in described:
                 name = self._link("py", "mod", module, name)
             links = [self._chapter(number, chapters) for number in numbers]
-            rows.append([[name], [nodes.Text(words)], join(links)])
+            rows.append([[name], marked(words), join(links)])
         return [table(head, rows, widths=(30, 50, 20))]
 
     def _chapter(self, number, chapters):
@@ -89,6 +90,16 @@ class ChapterMap(SphinxDirective):
             refdoc=self.env.docname,
             refwarn=True,
         )
+
+
+def marked(words):
+    """Set what stands between backticks, single or double, as code."""
+    parts = QUOTED.split(words)  # every second part is quoted
+    return [
+        nodes.literal(text=part) if place % 2 else nodes.Text(part)
+        for place, part in enumerate(parts)
+        if part
+    ]
 
 
 def join(links):

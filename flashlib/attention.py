@@ -118,7 +118,7 @@ def flash_attention(
     keys_per_tile = check_tile(tile)
     chosen = get_backend(backend)
     choice = chosen.choose(problem, algorithm)
-    out, lse = chosen.prefill(
+    result = chosen.prefill(
         problem, *tensors, algorithm=choice.algorithm, tile=keys_per_tile
     )
-    return AttentionOutput(out.astype(problem.dtype, copy=False), lse)
+    return result.rounded(problem.dtype)

@@ -81,8 +81,8 @@ def flash_attention_decode(
         softcap=softcap,
         sink=sink,
     )
-    out, lse = get_backend(backend).decode(problem, *tensors, lengths, splits)
-    return AttentionOutput(out.astype(problem.dtype, copy=False), lse)
+    result = get_backend(backend).decode(problem, *tensors, lengths, splits)
+    return result.rounded(problem.dtype)
 
 
 def flash_attention_paged(
@@ -152,5 +152,5 @@ def flash_attention_paged(
         sink=sink,
     )
     chosen = get_backend(backend)
-    out, lse = chosen.paged(problem, *tensors, table, lengths, splits)
-    return AttentionOutput(out.astype(problem.dtype, copy=False), lse)
+    result = chosen.paged(problem, *tensors, table, lengths, splits)
+    return result.rounded(problem.dtype)

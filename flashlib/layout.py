@@ -8,7 +8,7 @@ stripe of columns ``h * head_dim`` to ``(h + 1) * head_dim``.
 import numpy as np
 
 from flashlib.errors import ShapeError
-from flashlib.validation import check_integer
+from flashlib.validation import as_array, check_integer
 
 __all__ = ["merge_heads", "repeat_kv", "split_heads"]
 
@@ -121,7 +121,8 @@ def merge_heads(x: np.ndarray) -> np.ndarray:
 
 def _any_rank(x: object) -> np.ndarray:
     """Return `x` as an array; a matrix, which always has two axes, as a plain one."""
-    x = np.asanyarray(x)
+    if not isinstance(x, np.ndarray):
+        return as_array("x", x)
     return np.asarray(x) if isinstance(x, np.matrix) else x
 
 

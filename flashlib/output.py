@@ -45,6 +45,11 @@ class AttentionOutput(NamedTuple):
         """
         return cls(np.empty((*rows, head_dim_v), dtype), np.empty(rows, dtype))
 
+    def rounded(self, dtype: np.dtype) -> "AttentionOutput":
+        """Return `out` in the type of the caller; what is too large becomes inf."""
+        with np.errstate(all="ignore"):
+            return AttentionOutput(self.out.astype(dtype, copy=False), self.lse)
+
 
 def finite_or_zero(m: np.ndarray) -> np.ndarray:
     """Return what scores are measured against: `m`, but 0 where `m` is -inf."""

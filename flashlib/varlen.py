@@ -76,5 +76,5 @@ def flash_attention_varlen(
         softcap=softcap,
         sink=sink,
     )
-    out, lse = get_backend(backend).varlen(problem, *tensors, segments)
-    return AttentionOutput(out.astype(problem.dtype, copy=False), lse)
+    result = get_backend(backend).varlen(problem, *tensors, segments)
+    return result.rounded(problem.dtype)

@@ -1,8 +1,5 @@
 """flash_attention on every backend: accuracy, types, edges, choices."""
 
-import os
-import subprocess
-import sys
 import tracemalloc
 
 import ml_dtypes
@@ -276,29 +273,3 @@ def test_float32_stays_float32_in_the_loop():
     }
     assert all(kinds.values()), kinds
     assert not [n for n, t in kinds.items() if "float64" in " ".join(t)], kinds
-
-
-UNCOMPILED = """
-import numpy as np, flashlib
-from flashlib.testing import assert_accurate, make_qkv
-q, k, v = make_qkv(7, 9, n_heads=2, n_kv_heads=1, head_dim=3)
-random = np.random.default_rng(0)
-for options in (
-    {"causal": True},
-    {"window": (2, 1), "softcap": 2.0, "sink": np.zeros(2)},
-    {"mask": random.random((2, 7, 9)) < 0.4, "bias": random.standard_normal((7, 9))},
-):
-    result = flashlib.flash_attention(q, k, v, backend="scalar", tile=2, **options)
-    assert_accurate(result, q, k, v, **options)
-"""
-
-
-def test_the_loop_is_right_without_the_compiler():
-    pytest.importorskip("numba")
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", UNCOMPILED],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr

@@ -154,6 +154,16 @@ def test_every_written_chapter_has_a_module():
     assert chapter_map.read_chapters(ROOT).keys() - {0} <= covered
 
 
+def test_backticks_of_a_docstring_become_code():
+    parts = chapter_map.marked("``whole`` and `part` of it")
+    assert [(type(x).__name__, x.astext()) for x in parts] == [
+        ("literal", "whole"),
+        ("Text", " and "),
+        ("literal", "part"),
+        ("Text", " of it"),
+    ]
+
+
 def test_chapters_are_read_from_a_docstring(tmp_path):
     package = tmp_path / "flashlib"
     package.mkdir()

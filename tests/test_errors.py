@@ -17,9 +17,11 @@ from flashlib import (
     errors,
 )
 from flashlib.backends import Backend
+from flashlib.backends.blas import BlasBackend
 from flashlib.layout import merge_heads, repeat_kv, split_heads
 from flashlib.masks import document_mask
 from flashlib.online_softmax import walk
+from flashlib.testing import make_qkv
 from flashlib.traffic import intensity, roofline_seconds
 
 X = np.zeros((3, 4, 8), np.float32)
@@ -380,3 +382,18 @@ def test_the_tree():
     assert issubclass(errors.UninitializedError, MachineError)
     for name in errors.__all__:
         assert getattr(flashlib, name) is getattr(errors, name)
+
+
+@pytest.mark.parametrize("backend", flashlib.available_backends())
+def test_a_caller_who_traps_floating_point_errors_gets_an_answer(backend):
+    q, k, v = make_qkv(5, dtype=np.float16)
+    v[:2], v[2:] = 60_000, 1e-7
+    with np.errstate(all="raise"):
+        result = flashlib.flash_attention(q, k, v, backend=backend)
+    assert result.out.dtype == np.float16
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.5, "two", True])
+def test_a_number_of_workers_is_a_count(workers):
+    with pytest.raises(flashlib.ArgumentError, match="workers has"):
+        BlasBackend(workers)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from flashlib.exercises.catalogue import catalogue
-from flashlib.exercises.exercise import Exercise
-from flashlib.exercises.guard import own_copy
+from flashlib.exercises.exercise import Exercise, expect_close
+from flashlib.exercises.guard import WrongStepError, own_copy
 
 ROOT = Path(__file__).resolve().parent.parent
 EXERCISES = catalogue()
@@ -101,6 +101,36 @@ def test_answer_that_writes_over_its_arguments_spoils_no_check(number):
         assert report.passed is True, report
 
 
+def test_blame_falls_on_whose_code_raised():
+    cut = EXERCISES["21.2"]
+
+    def divides(block_len, slots, cores):
+        return slots // 0
+
+    assert "your code raised ZeroDivisionError" in repr(cut.check(divides))
+    said = repr(EXERCISES["4.3"].check(lambda n: {}))
+    assert "your code raised" not in said
+
+
+@pytest.mark.parametrize(
+    ("number", "answer", "said"),
+    [
+        ("9.3", lambda *_: np.array(128), "expected a list of 2"),
+        ("14.3", lambda *_: np.array([66]), "expected a number: the tokens"),
+        ("14.3", lambda *_: np.nan, "is nan; not whole"),
+        ("17.3", lambda *_: ("moving", 8), "('ones moving', 3)"),
+        ("21.3", lambda *_: np.zeros((128, 1)), "whole numbers of an integer type"),
+    ],
+)
+def test_answer_of_another_form_is_told_which(number, answer, said):
+    assert said in repr(EXERCISES[number].check(answer))
+
+
+def test_two_numbers_that_print_alike_get_more_digits():
+    with pytest.raises(WrongStepError, match=r"it is 1.57800001; expected 1.578"):
+        expect_close(1.57800001, 1.578, "it", atol=1e-12, rtol=0.0)
+
+
 def test_copies_reach_into_containers_and_spare_other_objects():
     array, machine = np.arange(3.0), object()
     handed = own_copy(([array, {"a": array}], (array,), {1}, machine))
@@ -148,6 +178,18 @@ def variables(chapter):
     """Return the exercises of a chapter module by the name a page calls them."""
     module = __import__(f"flashlib.exercises.ch{int(chapter):02d}", fromlist=["_"])
     return {x.number: n for n, x in vars(module).items() if isinstance(x, Exercise)}
+
+
+@pytest.mark.parametrize("number", EXERCISES)
+def test_shown_solution_runs_in_an_empty_notebook(number):
+    """It brings what it uses: its own imports, and NumPy as every chapter has it."""
+    exercise = EXERCISES[number]
+    shown = exercise.show_solution()._repr_markdown_()
+    code = shown.partition("```python\n")[2].partition("```")[0]
+    names = {"np": np}
+    exec("from __future__ import annotations\n" + code, names)
+    answer = names[exercise.solution.__name__]
+    assert exercise.check(answer() if exercise.value else answer).passed is True
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)

@@ -60,3 +60,9 @@ def test_merge_never_copies():
 def test_repeat_is_in_repeat_order():
     k = np.arange(6.0).reshape(1, 3, 2)
     assert repeat_kv(k, 2)[0, :, 0].tolist() == [0, 0, 2, 2, 4, 4]
+
+
+@pytest.mark.parametrize("function", [lambda x: split_heads(x, 2), merge_heads])
+def test_rows_of_different_lengths_are_refused(function):
+    with pytest.raises(ShapeError, match="x "):
+        function([[1], [1, 2]])

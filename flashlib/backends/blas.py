@@ -14,6 +14,7 @@ from flashlib.cores import usable_cores
 from flashlib.output import AttentionOutput
 from flashlib.problem import Problem
 from flashlib.reference import materialize, materialize_head
+from flashlib.validation import check_integer
 
 __all__ = ["BlasBackend"]
 
@@ -34,6 +35,8 @@ class BlasBackend(Backend):
     name = "blas"
 
     def __init__(self, workers: int | None = None):
+        if workers is not None:
+            workers = check_integer("workers", workers, 1, "heads that run at once")
         self.workers = workers
 
     def refusal(self, problem: Problem, algorithm: str) -> str | None:

@@ -17,6 +17,10 @@ __all__ = ["BlockedBackend"]
 # should at least find, so that none waits long for the last one.
 MOST_BLOCKS = 4
 JOBS_PER_WORKER = 3
+# To wake a second thread takes longer than it saves for less than so many bytes of
+# keys and values, or operations.
+WORTH_BYTES = 6 * 10**6
+WORTH_FLOPS = 8 * 10**6
 
 
 class BlockedBackend(Backend):
@@ -86,6 +90,9 @@ class BlockedBackend(Backend):
         if result.lse.size == 0:
             return result
         k_pages, v_pages = with_whole_rows(k_pages), with_whole_rows(v_pages)
+        keys = int(np.sum(cache_seqlens)) * problem.n_kv_heads
+        n_bytes = keys * (q.shape[3] + problem.head_dim_v) * problem.work.itemsize
+        n_workers = workers() if n_bytes >= WORTH_BYTES else 1
         launch(
             build_decode,
             ready(q),
@@ -99,8 +106,9 @@ class BlockedBackend(Backend):
             problem.work.type(problem.softcap or 0),
             *problem.reach,
             num_splits or 0,
-            workers(),
+            n_workers,
             *result,
+            threads=n_workers,
         )
         return result
 
@@ -138,9 +146,11 @@ def attend_segments(
     result = AttentionOutput.empty(*form)
     if result.lse.size == 0 or not segments.size:
         return result
-    (rows, lanes), n_workers = register_tile(problem.work), workers()
+    rows, lanes = register_tile(problem.work)
     longest = int(segments[:, 3].max())
     n_lanes = int(segments[:, 1].sum()) * problem.n_heads
+    flops = 2 * n_lanes * longest * (problem.head_dim + problem.head_dim_v)
+    n_workers = workers() if flops >= WORTH_FLOPS else 1
     launch(
         build_blocked,
         *kernel_arrays(problem, q, k, v),
@@ -152,6 +162,7 @@ def attend_segments(
         max(1, min(MOST_BLOCKS, n_lanes // (lanes * JOBS_PER_WORKER * n_workers))),
         n_workers,
         *result,
+        threads=n_workers,
         room=panel_numbers(problem, segments[:, 3], rows),
     )
     return result

@@ -5,9 +5,11 @@ row, `k`, `v` and `seqlens` are what attention reads, `capacity` is how many
 tokens fit. What is refused leaves the cache as it was, byte for byte.
 """
 
+import math
+
 import numpy as np
 
-from flashlib.errors import DTypeError, ShapeError, shown
+from flashlib.errors import CapacityError, DTypeError, ShapeError, shown
 from flashlib.validation import as_array, check_integer, is_float
 
 __all__ = ["Cache"]
@@ -46,10 +48,17 @@ class Cache:
     def _allocate(self, *sizes: int) -> tuple[np.ndarray, np.ndarray]:
         """Return zeroed memory for keys and for values."""
         shape = (*sizes, self.n_kv_heads)
-        return (
-            np.zeros((*shape, self.head_dim), self.dtype),
-            np.zeros((*shape, self.head_dim_v), self.dtype),
-        )
+        try:
+            return (
+                np.zeros((*shape, self.head_dim), self.dtype),
+                np.zeros((*shape, self.head_dim_v), self.dtype),
+            )
+        except (MemoryError, ValueError):
+            width = (self.head_dim + self.head_dim_v) * self.dtype.itemsize
+            raise CapacityError(
+                f"cache has sizes {shape}; expected memory for them; keys and values "
+                f"take {math.prod(shape) * width:.3g} bytes"
+            ) from None
 
     def _checked(self, k: object, v: object) -> tuple[np.ndarray, np.ndarray]:
         """Return the new keys and values as arrays that fit, or raise."""
@@ -84,7 +93,8 @@ class Cache:
 
 def _float_type(dtype: np.typing.DTypeLike) -> np.dtype:
     try:
-        kind = np.dtype(dtype)
+        # NumPy takes None for float64
+        kind = None if dtype is None else np.dtype(dtype)
     except TypeError:
         kind = None
     if kind is None or not is_float(kind):

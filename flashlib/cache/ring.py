@@ -94,7 +94,9 @@ class RingCache(Cache):
         tokens = np.arange(self._seen + n_new - kept, self._seen + n_new)
         slots = tokens % self._window
         for memory, new in ((self._k, k), (self._v, v)):
-            memory[:, slots] = new[:, n_new - kept :]
-            memory[:, slots + self._window] = new[:, n_new - kept :]
+            # a copy: the tokens may lie in this very ring
+            last = new[:, n_new - kept :].copy()
+            memory[:, slots] = last
+            memory[:, slots + self._window] = last
         self._seen += n_new
         self._seqlens += n_new

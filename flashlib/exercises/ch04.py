@@ -90,7 +90,7 @@ def _same(got: object, want: State, what: str) -> None:
         f"{what} is {got!r}; expected the 3 parts (m, l, acc)",
     )
     for part, name in enumerate(("m", "l", "acc")):
-        expect_close(got[part], want[part], f"{name} of {what}", atol=1e-9, rtol=1e-9)
+        expect_close(got[part], want[part], f"{name} of {what}")
 
 
 def _split(merge: Callable, at: int, what: str, swap: bool = False) -> None:
@@ -263,6 +263,7 @@ def _test_one_more_key(answer: Callable) -> None:
             n * more,
             1.0,
             f"key {n} adds {more:.6g} to the mean, {n} times what it adds",
+            atol=4e-6 * n,  # n times the rounding of a mean in float32
         )
 
 

@@ -140,7 +140,7 @@ def _other_order_wrong(columns: Callable) -> None:
 
 def one_too_wide(head: int) -> tuple[int, int]:
     """Write one column too many; the next head repairs it, if it comes later."""
-    return head * HEAD_DIM, min((head + 1) * HEAD_DIM + 1, N_HEADS * HEAD_DIM)
+    return 2 * head, min(2 * head + 3, 8)  # heads of width 2, 8 columns
 
 
 broken = Exercise(

@@ -6,7 +6,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from flashlib.exercises.exercise import Exercise, Step, expect, expect_close
+from flashlib.exercises.exercise import (
+    Exercise,
+    Step,
+    expect,
+    expect_close,
+    expect_numbers,
+)
 from flashlib.measure.shapes import loads_per_fma, tile_bytes
 from flashlib.online_softmax import OnlineSoftmax
 from flashlib.row import SCORES
@@ -32,7 +38,8 @@ def _all_shapes(answer: Sequence) -> None:
 
 def loads() -> list[float]:
     """Load rows + vectors once, use each with each: rows * vectors products."""
-    return [(rows + vectors) / (rows * vectors) for rows, vectors in SHAPES]
+    shapes = [(1, 1), (2, 2), (4, 3), (6, 2), (8, 3)]
+    return [(rows + vectors) / (rows * vectors) for rows, vectors in shapes]
 
 
 register_loads = Exercise(
@@ -175,11 +182,13 @@ MACHINES = {
 
 def _pair(pick: Callable, machine: tuple) -> tuple[int, int]:
     answer = pick(*machine)
+    expect_numbers(answer, (2,), "the tile and the blocks")
+    tile, blocks = map(float, answer)
     expect(
-        isinstance(answer, (tuple, list)) and len(answer) == 2,
-        f"it returned {answer!r}; expected the pair (tile, blocks)",
+        tile.is_integer() and blocks.is_integer(),
+        f"tile and blocks are {answer!r}; expected whole numbers",
     )
-    return int(answer[0]), int(answer[1])
+    return int(tile), int(blocks)
 
 
 def _powers(pick: Callable) -> None:
@@ -266,6 +275,11 @@ tile_sizes = Exercise(
             4 * l1, 4 * l2, head_dim, lanes
         ),
         "not_a_power": lambda l1, l2, head_dim, lanes: (96, 4),
+    },
+    right={
+        "an_array": lambda l1, l2, head_dim, lanes: np.array(
+            pick_tiles(l1, l2, head_dim, lanes)
+        ),
     },
 )
 

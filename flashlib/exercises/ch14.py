@@ -163,12 +163,12 @@ def _refused_whole(append: Callable) -> None:
         try:
             page = append(store, seq, "x")
         except CapacityError:
-            changed = [name for name, was in before.items() if was != vars(store)[name]]
-            expect(
-                not changed,
-                f"no page was free, and yet {', '.join(changed)} changed from "
-                f"{[before[name] for name in changed]}",
-            )
+            changed = [
+                f"{name} changed from {was} to {vars(store)[name]}"
+                for name, was in before.items()
+                if was != vars(store)[name]
+            ]
+            expect(not changed, f"no page was free, and yet {', and '.join(changed)}")
         else:
             expect(False, f"no page was free, and the token went to page {page}")
 
@@ -237,7 +237,8 @@ def _most_tokens(group: int, itemsize: int, peak: float, width: float) -> int:
 
 def _is_whole(answer: Callable) -> None:
     got = answer(2, 4, 330e9, 20e9)
-    expect(got == int(got), f"tokens_for_free(2, 4, 330e9, 20e9) is {got}; not whole")
+    expect_numbers([got], (1,), "the tokens of a step")
+    expect(got % 1 == 0, f"tokens_for_free(2, 4, 330e9, 20e9) is {got}; not whole")
 
 
 def _agrees(answer: Callable, groups: Sequence[int], itemsizes: Sequence[int]) -> None:

@@ -173,8 +173,8 @@ def _cheapest(answer: Callable, width: int, columns: int) -> None:
     got = answer(width, columns)
     expect(
         isinstance(got, (tuple, list)) and len(got) == 2 and got[0] in WAYS,
-        f"the answer is {got!r}; expected one of {', '.join(WAYS)} and its cycles, 2 "
-        "entries",
+        f"the answer is {got!r}; expected the name of a variant and its cycles, such "
+        f"as {(MOVING, 3)}; the names are {', '.join(map(repr, WAYS))}",
     )
     way, cycles = got
     what = f"width {width}, {columns} columns: {way}"

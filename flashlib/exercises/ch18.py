@@ -36,7 +36,8 @@ def _test_mask(place: int) -> Callable[[object], None]:
 
 def nan_or_not() -> list[int]:
     """Look for two hidden tiles from the start on, and for rows without keys."""
-    return [int(mask.startswith("0000")) for mask in SIX]
+    masks = ["111111", "001111", "000011", "110000", "010011", "000000"]
+    return [int(mask.startswith("0000")) for mask in masks]
 
 
 nans = Exercise(
@@ -237,14 +238,15 @@ def _test_loud(answer: Callable) -> None:
 
 def total_decode(s: np.ndarray, mask: np.ndarray, v: np.ndarray, tile: int):
     """Clamp the running max itself, the sum, and drop hidden values by selection."""
+    floats = np.finfo(np.float32)
     s, v = np.where(mask, s, -np.inf), np.where(mask[:, None], v, 0)
-    m, l, acc = LOWEST, np.float32(0), np.zeros_like(v[0])
+    m, l, acc = floats.min, np.float32(0), np.zeros_like(v[0])
     for start in range(0, len(s), tile):
         part = slice(start, start + tile)
         new = max(m, s[part].max())
         p, corr = np.exp(s[part] - new), np.exp(m - new)
         m, l, acc = new, l * corr + p.sum(), acc * corr + p @ v[part]
-    return acc / max(l, TINY)
+    return acc / max(l, floats.tiny)
 
 
 def _published(s, mask, v, tile, floor=-np.inf, tiny=0, fill=-np.inf, clean=True):
@@ -292,6 +294,7 @@ total = Exercise(
             total_decode(s, mask, v, tile)
         ),
     },
+    right={"without_a_walk": lambda s, mask, v, tile: _right(s, mask, v)},
 )
 
 EXERCISES = (nans, by_slot, total)

@@ -83,9 +83,7 @@ def _resized(answer: Callable, *call: int) -> None:
     want = (length, block_len // length)
     got = answer(*call)
     said = f"pages of {block_len}, {slots} slots, {cores} cores: {got!r}"
-    expect(
-        isinstance(got, tuple) and len(got) == 2, f"{said}; expected a pair like {want}"
-    )
+    expect_numbers(got, (2,), "the length of a block and the blocks of a page")
     expect(tuple(got) == want, f"{said}; expected {want}")
 
 
@@ -159,6 +157,10 @@ cut = Exercise(
         "never_cut": _never_cut,
         "factor_first": _factor_first,
     },
+    right={
+        "a_list": lambda *call: list(resize(*call)),
+        "an_array": lambda *call: np.array(resize(*call)),
+    },
 )
 
 # ---- 21.3 ----------------------------------------------------------------------------
@@ -175,13 +177,19 @@ def _tokens(answer: Callable, block_len: int, slots: int, core: int, cores: int)
     shape = np.shape(index)
     expect(shape == (LANES, folds), f"the index is {shape}; expected {(LANES, folds)}")
     parts = pool.reshape(-1, unit)
-    top, low = int(np.max(index)), int(np.min(index))
+    index = np.asarray(index)
+    expect(
+        index.dtype.kind in "iu",
+        f"the index has entries like {index.flat[0]!r}; expected whole numbers of an "
+        "integer type",
+    )
+    top, low = int(index.max()), int(index.min())
     expect(
         low >= 0 and top < len(parts),
         f"block numbers run from {low} to {top}; expected 0 to {len(parts) - 1}",
     )
     want = SlotLayout(share // LANES, unit).slots(core * share)
-    return parts[np.asarray(index)], want.reshape(LANES, folds, unit)
+    return parts[index], want.reshape(LANES, folds, unit)
 
 
 def _test_index(*call: int) -> Callable:
@@ -234,6 +242,18 @@ def _cores_alternate(
     return parts[:, core].reshape(-1, 128).T
 
 
+def _table_split_first(
+    table: np.ndarray, factor: int, core: int, cores: int
+) -> np.ndarray:
+    return block_index(table.reshape(cores, -1)[core], factor, 0, 1)
+
+
+def _table_split_unevenly(
+    table: np.ndarray, factor: int, core: int, cores: int
+) -> np.ndarray:
+    return block_index(np.array_split(table, cores)[core], factor, 0, 1)
+
+
 index = Exercise(
     number="21.3",
     title="The table on the partitions",
@@ -243,6 +263,7 @@ index = Exercise(
         Step("four folds", _test_index(4, 2048, 0, 1)),
         Step("pages cut in eight", _test_index(128, 2048, 0, 1)),
         Step("the second of two cores", _test_index(64, 4096, 1, 2)),
+        Step("three pages for two cores", _test_index(256, 768, 1, 2)),
     ),
     solution=block_index,
     wrong={
@@ -251,6 +272,8 @@ index = Exercise(
         "parts_outside": _parts_outside,
         "always_the_first_core": _first_core,
         "cores_alternate": _cores_alternate,
+        "table_split_first": _table_split_first,
+        "table_split_unevenly": _table_split_unevenly,
     },
 )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -85,8 +87,10 @@ class Exercise:
         """Check an answer and say what is right and what is the first wrong step."""
         lines = [f"Exercise {self.number}, {self.title}"]
         for step in self.steps:
+            given = None
             try:
-                step.test(self._given(answer))
+                given = self._given(answer)
+                step.test(given)
             except UnfilledError:
                 lines.append("  · not filled in yet: replace the ... and run again")
                 return Report(None, lines)
@@ -94,8 +98,7 @@ class Exercise:
                 lines += [f"  ✗ {step.claim}", *_indent(str(wrong))]
                 return Report(False, lines)
             except Exception as error:
-                said = f"your code raised {type(error).__name__}: {error}"
-                lines += [f"  ✗ {step.claim}", *_indent(said)]
+                lines += [f"  ✗ {step.claim}", *_indent(_blame(error, given))]
                 return Report(False, lines)
             lines.append(f"  ✓ {step.claim}")
         return Report(True, [*lines, "  All steps hold."])
@@ -130,7 +133,10 @@ class Solution:
     exercise: Exercise
 
     def _repr_markdown_(self) -> str:
-        code = textwrap.dedent(inspect.getsource(self.exercise.solution)).rstrip()
+        solution = self.exercise.solution
+        code = textwrap.dedent(inspect.getsource(solution)).rstrip()
+        head = "".join(f"{line}\n" for line in _imports(solution, code))
+        code = f"{head}\n\n{code}" if head else code
         return (
             f"<details><summary>Solution of exercise {self.exercise.number}"
             f"</summary>\n\n```python\n{code}\n```\n\n</details>"
@@ -138,6 +144,22 @@ class Solution:
 
     def __repr__(self) -> str:
         return f"solution of exercise {self.exercise.number}"
+
+
+def _imports(function: Callable, code: str) -> list[str]:
+    """Return import lines for what the body of a function takes from its module."""
+    (whole,) = ast.parse(code).body
+    nodes = (node for part in whole.body for node in ast.walk(part))
+    used = {node.id for node in nodes if isinstance(node, ast.Name)}
+    names = sorted(used - set(function.__code__.co_varnames))
+    outside = {name: vars(inspect.getmodule(function)).get(name) for name in names}
+    lines = []
+    for name, value in outside.items():
+        if inspect.ismodule(value) and value is not np:
+            lines.append(f"import {value.__name__}")
+        elif inspect.isfunction(value) or inspect.isclass(value):
+            lines.append(f"from {value.__module__} import {name}")
+    return lines
 
 
 def expect(holds: bool, message: str) -> None:
@@ -158,7 +180,10 @@ def expect_numbers(answer: object, shape: tuple[int, ...], what: str) -> None:
     what : str
         What one entry is, such as ``"a weight per key"``.
     """
-    size = len(answer) if isinstance(answer, (list, tuple, np.ndarray)) else 0
+    listed = isinstance(answer, (list, tuple)) or (
+        isinstance(answer, np.ndarray) and answer.ndim > 0
+    )
+    size = len(answer) if listed else 0
     expect(
         size == shape[0],
         f"the answer is {answer!r}; expected a list of {shape[0]}: {what}",
@@ -188,28 +213,41 @@ def expect_close(
             f"{what} has shape {seen.shape}; expected {right.shape} like {_short(want)}"
         )
     if not np.allclose(seen, right, atol=atol, rtol=rtol, equal_nan=True):
-        raise WrongStepError(f"{what} is {_short(got)}; expected {_short(want)}")
+        for digits in (6, 9, 17):  # as few as show that the two differ
+            said, wanted = _short(got, digits), _short(want, digits)
+            if said != wanted:
+                break
+        raise WrongStepError(f"{what} is {said}; expected {wanted}")
+
+
+def _blame(error: Exception, given: object) -> str:
+    """Say who raised an error: the reader's function, or the check of its result."""
+    said = f"{type(error).__name__}: {error}"
+    if isinstance(given, Guarded) and given.raised is error:
+        return f"your code raised {said}"
+    return f"the answer is of a kind that cannot be checked ({said})"
 
 
 def _indent(message: str) -> list[str]:
     return [f"    {line}" for line in message.splitlines()]
 
 
-def _short(value: object) -> str:
+def _short(value: object, digits: int = 6) -> str:
     """Write a value for a reader: few digits, no dtype noise."""
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         return str(value)
     if array.ndim == 0:
-        return _digits(array.item())
+        return _digits(array.item(), digits)
+    entry = partial(_digits, digits=digits)
     return np.array2string(
-        array, threshold=12, separator=", ", formatter={"all": _digits}
+        array, threshold=12, separator=", ", formatter={"all": entry}
     )
 
 
-def _digits(number: float) -> str:
-    """Write whole numbers in full and others with six digits."""
+def _digits(number: float, digits: int) -> str:
+    """Write whole numbers in full and others with some digits."""
     if isinstance(number, (bool, np.bool_)):
         return str(number)
     whole = abs(number) < 1e15 and number == round(number)
-    return f"{number:.0f}" if whole else f"{number:.6g}"
+    return f"{number:.0f}" if whole else f"{number:.{digits}g}"

@@ -66,11 +66,14 @@ class Guarded:
     ----------
     handed : sequence
         The copies that the last call got, as the call left them.
+    raised : Exception or None
+        What the function raised last.
     """
 
     def __init__(self, function: Callable) -> None:
         self.function = function
         self.handed: Sequence[object] = ()
+        self.raised: Exception | None = None
 
     def __call__(self, *args: object, **options: object) -> object:
         self.handed = own_copy(args)
@@ -79,6 +82,9 @@ class Guarded:
             result = self.function(*self.handed, **named)
         except NotImplementedError:
             raise UnfilledError from None
+        except Exception as error:
+            self.raised = error
+            raise
         if result is None and does_something(self.function):
             raise WrongStepError("your function returned None; does it return?")
         if is_stub(result):

@@ -94,15 +94,17 @@ def run_job(
         start_state(
             segment, rules, first + at, work.m, work.l, work.lo, work.hi, at, lanes
         )
-    start, stretch = work.lo[0] // tile * tile, CHAIN * tile
+    # Stretches are those of the sequence, wherever the rows of this job begin.
+    start, ended = work.lo[0] // tile * tile, 0
     for k_first in range(start, work.hi[behind - 1], tile):
-        if k_first > start and (k_first - start) % stretch == 0:
-            end_stretch(work, lanes, k_first == start + stretch)
+        if k_first > start and k_first % (CHAIN * tile) == 0:
+            end_stretch(work, lanes, ended == 0)
+            ended += 1
         for at in range(0, behind, lanes):
             attend_tile(
                 v, segment, rules, packs, work, first + at, at, k_first, tile, target
             )
-    if work.hi[behind - 1] > start + stretch:
+    if ended > 0:
         end_row(work, lanes)
     for at in range(0, behind, lanes):
         divide_rows(work.acc, at * wide, head_dim_v, work.l, at, target)

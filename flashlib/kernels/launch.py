@@ -7,10 +7,11 @@ survive a fork: a child of a process that has already run a kernel gets the
 same kernels compiled for one core.
 """
 
+import contextlib
 import functools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numba
 import numpy as np
@@ -73,7 +74,9 @@ def register_tile(dtype: np.dtype) -> tuple[int, int]:
     return target.rows, target.vectors * target.vector_bytes // dtype.itemsize
 
 
-def launch(build: Callable, *arguments, room: int | None = None) -> None:
+def launch(
+    build: Callable, *arguments, threads: int | None = None, room: int | None = None
+) -> None:
     """Compile what `build` builds, once per process, and run it.
 
     Parameters
@@ -82,6 +85,9 @@ def launch(build: Callable, *arguments, room: int | None = None) -> None:
         ``build(decorate, target, stamp)`` returns a compiled function.
     arguments
         What the compiled function is called with.
+    threads : int, optional
+        As many of the pool take part, all unless given; one alone does not wake
+        the others.
     room : int, optional
         Lend the kernel an array of so many numbers, as its last argument; their
         type is that of the first one.
@@ -92,7 +98,22 @@ def launch(build: Callable, *arguments, room: int | None = None) -> None:
         _state.pool_started = parallel
         if room is not None:
             arguments = (*arguments, _state.lend(room, arguments[0].dtype))
-        compiled(*arguments)
+        with _threads(threads):
+            compiled(*arguments)
+
+
+@contextlib.contextmanager
+def _threads(most: int | None) -> Iterator[None]:
+    """Let `most` threads take part in what starts inside."""
+    before = numba.get_num_threads()
+    if most is None or most >= before:
+        yield
+        return
+    numba.set_num_threads(most)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
 
 
 def launch_alone(build: Callable, *arguments) -> None:

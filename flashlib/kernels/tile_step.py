@@ -15,7 +15,7 @@ from flashlib.kernels.microkernel import (
 )
 from flashlib.kernels.panels import round_up
 from flashlib.kernels.threads import aligned
-from flashlib.kernels.tile_softmax import softmax_tile
+from flashlib.kernels.tile_softmax import PIECE, softmax_tile
 
 __all__ = [
     "Scratch",
@@ -122,8 +122,9 @@ def attend_tile(v, segment, rules, packs, work, first, at, k_first, tile, target
     rows, lanes = rows_of(target), lanes_of(v, target)
     head_dim = len(work.q) // len(work.m)
     n_keys = min(tile, segment.seq_k - k_first)
-    # Bounds grow from lane to lane: the first and the last lane hold the ends.
-    t0 = max(work.lo[at] - k_first, 0) // rows * rows
+    # Bounds grow from lane to lane: the first and the last lane hold the ends. Sums
+    # start at a whole piece, so that no bit depends on which lanes stand together.
+    t0 = max(work.lo[at] - k_first, 0) // PIECE * PIECE
     t1 = min(work.hi[at + lanes - 1] - k_first, n_keys)
     if t0 >= t1:
         return

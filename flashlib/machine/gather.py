@@ -17,6 +17,7 @@ from flashlib.errors import (
 )
 from flashlib.machine import rules
 from flashlib.machine.dtypes import INT32, UINT32
+from flashlib.machine.indexing import whole
 from flashlib.machine.pattern import Gather, extent
 from flashlib.machine.tile import Tile
 
@@ -41,13 +42,21 @@ def check_source(src: Gather) -> None:
                 f"vector_offset has shape {src.vector.shape}; expected "
                 f"({src.shape[0]}, 1); each partition of the pattern takes one index"
             )
-    elif isinstance(src.scalar, Tile):
+        return
+    if not 0 <= whole("indirect_dim", src.indirect_dim) < src.base.ndim:
+        raise MachineError(
+            f"indirect_dim is {src.indirect_dim}; expected 0 to {src.base.ndim - 1}; "
+            "scalar_offset counts along an axis of the tensor"
+        )
+    if isinstance(src.scalar, Tile):
         _check_index("scalar_offset", src.scalar, (INT32, UINT32))
         if src.scalar.array.size != 1:
             raise FreeSizeError(
                 f"scalar_offset has {src.scalar.array.size} elements; expected 1; one "
                 "offset moves the whole pattern"
             )
+    else:
+        whole("scalar_offset", src.scalar)
 
 
 def check_transpose(src: Gather) -> None:
@@ -80,7 +89,7 @@ def check_transpose(src: Gather) -> None:
 
 
 def _check_dim(src: Gather) -> None:
-    if src.indirect_dim != 0:
+    if whole("indirect_dim", src.indirect_dim) != 0:
         raise MachineError(
             f"indirect_dim is {src.indirect_dim}; expected 0; only rows can be gathered"
         )
@@ -116,8 +125,9 @@ def rows(src: Gather, skip: bool) -> np.ndarray:
         at = int(np.flatnonzero(outside & used)[0])
         raise OutOfBoundsError(
             f"vector_offset is {index[at]} at partition {at % src.vector.partitions}"
-            f"{_column(at, src.vector)}; expected 0 to {count - 1}; the tensor has "
-            f"{count} rows; repair the table or use oob_mode='skip'"
+            f"{_column(at, src.vector)}; expected 0 to {count - 1}, with all of the "
+            f"pattern inside the tensor; it has {count} rows; repair the table or use "
+            "oob_mode='skip'"
         )
     return np.where(outside, SKIPPED, first)
 

@@ -1,11 +1,51 @@
 """Check the index of a window: slices inside the tensor, partitions whole (chapter 15).
 
-Unlike NumPy, a slice that reaches beyond its axis is refused, not shortened.
+Unlike NumPy, a slice that reaches beyond its axis is refused, not shortened. Integers
+of instructions and shapes are checked here as well.
 """
 
 import operator
 
-from flashlib.errors import MachineError, OutOfBoundsError, PartitionError
+import numpy as np
+
+from flashlib.errors import (
+    FreeSizeError,
+    MachineError,
+    OutOfBoundsError,
+    PartitionError,
+    shown,
+)
+
+#: Fields of an instruction are 32-bit integers.
+FIELD = 2**31
+
+
+def whole(name: str, value: object, error: type[MachineError] = MachineError) -> int:
+    """Return an integer that fits a field of an instruction, or refuse."""
+    try:
+        number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or not -FIELD <= number < FIELD:
+        raise error(
+            f"{name} is {shown(value)}; expected an integer that 32 bits hold; it is "
+            "fixed before the program runs and is neither rounded nor cut; convert it "
+            "with int()"
+        )
+    return number
+
+
+def whole_numbers(
+    name: str, value: object, error: type[MachineError] = FreeSizeError
+) -> tuple[int, ...]:
+    """Return a tuple of integers, or refuse."""
+    try:
+        return tuple(operator.index(n) for n in value)
+    except TypeError:
+        raise error(
+            f"{name} is {shown(value)}; expected a sequence of integers; one number "
+            f"per axis; write {name}=(2, 3), also for a single axis: (2,)"
+        ) from None
 
 
 def plain_index(
@@ -68,6 +108,11 @@ def _spelled_out(key: tuple, shape: tuple[int, ...], on_chip: bool) -> tuple:
             f"shape {shape}"
         )
     dots = [i for i, k in enumerate(key) if k is Ellipsis]
+    if len(dots) > 1:
+        raise OutOfBoundsError(
+            f"index has {len(dots)} ellipses; expected at most one; it stands for the "
+            "axes that are not named; write a colon for single axes"
+        )
     if dots:
         at = dots[0]
         fill = (slice(None),) * (len(shape) - named)
@@ -104,18 +149,30 @@ def _checked(item: object, axis: int, size: int, partition: bool) -> object:
             )
         i %= size
         return slice(i, i + 1) if partition else i
+    return _checked_slice(item, axis, size, partition)
+
+
+def _checked_slice(item: slice, axis: int, size: int, partition: bool) -> slice:
+    """Check one slice against the size of its axis."""
     if item.start is None and item.stop is None and item.step is None:
         return item
-    start, stop, step = item.start, item.stop, item.step
+    start, stop, step = (
+        None if x is None else _integer(x) for x in (item.start, item.stop, item.step)
+    )
     if partition and step not in (None, 1):
         raise PartitionError(
             f"step {step} on axis 0; expected 1; partitions of a window are "
             "contiguous; move rows with a dma or a shuffle"
         )
+    if step == 0:
+        raise OutOfBoundsError(
+            f"step 0 on axis {axis}; expected another step; a slice moves on; repeat "
+            "an axis of size 1 with broadcast_to"
+        )
     outside = (start is not None and not -size <= start <= size) or (
         stop is not None and not -size <= stop <= size
     )
-    bounds = item.indices(size)
+    bounds = slice(start, stop, step).indices(size)
     if outside or not len(range(*bounds)):
         raise OutOfBoundsError(
             f"slice {start}:{stop} on axis {axis}; expected a non-empty part of "

@@ -150,6 +150,7 @@ class Instruction:
             if value.__class__ is Tile:
                 tiles[name] = value
             elif value.__class__ is Gather:
+                self._gathers(name)
                 tiles[name] = value.base
                 for key, index in (("vector", value.vector), ("scalar", value.scalar)):
                     if isinstance(index, Tile):
@@ -159,6 +160,14 @@ class Instruction:
         for name, tile in tiles.items():
             placement.check(issue, self, name, tile)
         return tiles
+
+    def _gathers(self, name: str) -> None:
+        if name != "src" or self.name not in ("dma_copy", "dma_transpose"):
+            raise MachineError(
+                f"{name} of {self.name} is a gather; expected a tensor; only dma_copy "
+                "and dma_transpose gather, and only from src; gather into a tensor "
+                "first"
+            )
 
     def _left_out(self, name: str, value: object) -> bool:
         return name in self.defaults and value is self.defaults[name]

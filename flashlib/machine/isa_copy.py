@@ -1,12 +1,14 @@
 """Instructions that copy and fill on chip, on whichever engine is free (chapter 15)."""
 
+import numbers
+
 import numpy as np
 
 from flashlib.machine import rules
 from flashlib.machine.dtypes import (
     BFLOAT16,
     FLOAT16,
-    INT32,
+    INTEGERS,
     UINT8,
     UINT16,
     UINT32,
@@ -79,8 +81,18 @@ def _memset_cycles(r: Record) -> float:
     cost=Cost("max(64, N); N / 2 for zero in bfloat16 or float16", _memset_cycles),
 )
 def memset(issue: Issue, dst: Tile, value: float):
-    """Fill with a constant."""
-    constant = rules.constant("value", value)
+    """Fill with a constant; integers saturate at the ends of their type.
+
+    A fraction is first rounded, half to even, as in every write of an integer.
+    """
+    if dst.dtype not in INTEGERS:
+        constant = rules.constant("value", value)
+    elif isinstance(value, numbers.Integral):
+        # subtle: not through float32, which is exact up to 2**24 only
+        ends = np.iinfo(dst.dtype)
+        constant = dst.dtype.type(min(max(int(value), ends.min), ends.max))
+    else:
+        rules.constant("value", value)
+        constant = np.float64(value)
     issue.rate = 2.0 if constant == 0 else 1.0
-    exact = np.asarray(value) if dst.dtype in (INT32, UINT32) else constant
-    return lambda: np.broadcast_to(exact, dst.shape)
+    return lambda: np.broadcast_to(constant, dst.shape)

@@ -12,6 +12,7 @@ import numpy as np
 
 from flashlib.errors import FreeSizeError, MachineError, PartitionError
 from flashlib.machine import gather, rules
+from flashlib.machine.indexing import whole_numbers
 from flashlib.machine.instruction import (
     HBM_OR_SBUF,
     SBUF,
@@ -131,7 +132,7 @@ def dma_transpose(
 ):
     """Transpose on the way: the first axis of src becomes the last of dst.
 
-    It reaches 90 % of the copy rate from HBM and 50 % from SBUF.
+    It reaches 90% of the copy rate from HBM and 50% from SBUF.
     """
     skip = _oob(oob_mode)
     rules.generation(3, "dma_transpose; use nc_transpose", issue.spec)
@@ -160,7 +161,8 @@ def _transpose_axes(dst: Tile, src: Tile | Gather, axes: object) -> tuple[int, .
     """Check rank, axes and shape; return the permutation."""
     shape = src.shape
     order = TRANSPOSES.get(len(shape))
-    if order is None or (axes is not None and tuple(axes) != order):
+    axes = None if axes is None else whole_numbers("axes", axes)
+    if order is None or axes not in (None, order):
         raise FreeSizeError(
             f"axes is {axes} for {len(shape)} axes; expected (1, 0), (2, 1, 0) or "
             "(3, 1, 2, 0); a dma transposes no other way; permute the window"

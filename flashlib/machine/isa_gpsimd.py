@@ -4,15 +4,18 @@ Both evaluate ``offset + partition * channel_multiplier + sum(index * step)`` in
 32-bit integers for every element. Neither can touch PSUM.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from flashlib.errors import FreeSizeError
+from flashlib.errors import FreeSizeError, shown
 from flashlib.machine import rules
 from flashlib.machine.dtypes import as_float32
+from flashlib.machine.indexing import whole
 from flashlib.machine.instruction import SBUF, Cost, Issue, instruction
 from flashlib.machine.operators import COMPARISONS, named
+from flashlib.machine.pattern import checked_pattern
 from flashlib.machine.tile import Tile
 
 _COST = Cost("150 + N", lambda r: 150 + r.n)
@@ -29,22 +32,28 @@ def _affine_values(
     return (offset + channel + free).astype(np.int32)
 
 
-def _check_pattern(pattern: Sequence[Sequence[int]], dst: Tile, dims: int) -> None:
-    pairs = [tuple(p) for p in pattern]
-    if not 1 <= len(pairs) <= dims or any(
-        len(p) != 2 or not all(isinstance(x, (int, np.integer)) for x in p) or p[1] < 1
-        for p in pairs
-    ):
+def _indices(
+    pattern: Sequence[Sequence[int]],
+    offset: int,
+    channel_multiplier: int,
+    dst: Tile,
+    dims: int,
+) -> tuple[tuple, int, int]:
+    """Check an index pattern against dst; return it in plain integers."""
+    pairs = checked_pattern(pattern)
+    if len(pairs) > dims:
         raise FreeSizeError(
-            f"pattern is {list(pattern)}; expected 1 to {dims} pairs [step, num] of "
+            f"pattern is {shown(pattern)}; expected 1 to {dims} pairs [step, num] of "
             "integers; an index pattern is 4-d at most"
         )
-    n = int(np.prod([num for _, num in pairs], dtype=np.int64))
+    n = math.prod(num for _, num in pairs)
     if n != dst.free_size:
         raise FreeSizeError(
             f"pattern has {n} elements; expected {dst.free_size} like dst; one value "
             "per element; adapt the counts of the pattern"
         )
+    multiplier = whole("channel_multiplier", channel_multiplier)
+    return pairs, whole("offset", offset), multiplier
 
 
 @instruction(
@@ -64,8 +73,9 @@ def iota(
 
     Partition ``p`` counts from 0 at the first partition of dst.
     """
-    _check_pattern(pattern, dst, issue.spec.pattern_dims_max)
-    return lambda: _affine_values(dst, pattern, offset, channel_multiplier)
+    dims = issue.spec.pattern_dims_max
+    indices = _indices(pattern, offset, channel_multiplier, dst, dims)
+    return lambda: _affine_values(dst, *indices)
 
 
 @instruction(
@@ -91,11 +101,12 @@ def affine_select(
     compare = named(COMPARISONS, cmp_op, "cmp_op")
     rules.same_partitions(on_true_tile=on_true_tile, dst=dst)
     rules.same_free_size(on_true_tile=on_true_tile, dst=dst)
-    _check_pattern(pattern, dst, issue.spec.pattern_dims_max)
+    dims = issue.spec.pattern_dims_max
+    indices = _indices(pattern, offset, channel_multiplier, dst, dims)
     fill = rules.constant("on_false_value", on_false_value)
 
     def selected() -> np.ndarray:
-        index = _affine_values(dst, pattern, offset, channel_multiplier)
+        index = _affine_values(dst, *indices)
         keep = compare(index, 0) != 0
         return np.where(keep, as_float32(rules.rows(on_true_tile)), fill)
 

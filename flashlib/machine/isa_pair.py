@@ -8,6 +8,7 @@ import numpy as np
 
 from flashlib.errors import FreeSizeError, MachineError
 from flashlib.machine import rules
+from flashlib.machine.indexing import whole, whole_numbers
 from flashlib.machine.instruction import SBUF, Cost, Issue, instruction
 from flashlib.machine.isa_dma import DMA_COST
 from flashlib.machine.tile import Tile
@@ -53,11 +54,12 @@ def sendrecv(
     pair = _partner(issue, "sendrecv")
     other = 1 - issue.machine.core
     for name, rank in (("send_to", send_to), ("recv_from", recv_from)):
-        if rank != other:
+        if whole(name, rank) != other:
             raise MachineError(
                 f"{name} is {rank} on core {issue.machine.core}; expected {other}; a "
                 "pair has cores 0 and 1 and a core writes to the other one"
             )
+    pipe_id = whole("pipe_id", pipe_id)
     _messenger(dma_engine, src)
     rules.same_partitions(src=src, dst=dst)
     if src.shape != dst.shape:
@@ -104,7 +106,7 @@ def _messenger(dma_engine: str, src: Tile) -> None:
 def core_barrier(issue: Issue, data: Tile, cores: tuple[int, int] = (0, 1)):
     """Wait until both cores are here: what they wrote to data is then visible."""
     pair = _partner(issue, "core_barrier")
-    if tuple(cores) != (0, 1):
+    if whole_numbers("cores", cores, MachineError) != (0, 1):
         raise MachineError(
             f"cores is {cores}; expected (0, 1); a barrier joins the two cores of a "
             "pair"

@@ -4,11 +4,14 @@ Partitions are never reduced here: lanes do not meet. Sums over partitions are
 matrix products, maxima go through a transpose.
 """
 
+import operator
+
 import numpy as np
 
 from flashlib.errors import FreeSizeError, MachineError, PartitionError
 from flashlib.machine import rules
 from flashlib.machine.dtypes import BFLOAT16, as_float32
+from flashlib.machine.indexing import whole_numbers
 from flashlib.machine.instruction import Cost, Issue, instruction
 from flashlib.machine.isa_vector import bits
 from flashlib.machine.operators import ARITHMETIC, BITWISE, REDUCTIONS, apply, named
@@ -19,7 +22,10 @@ from flashlib.machine.trace import Record
 
 def _trailing(data: Tile, axis: int | tuple[int, ...]) -> int:
     """Check reduced axes; return how many axes stay."""
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    try:
+        axes = (operator.index(axis),)
+    except TypeError:
+        axes = whole_numbers("axis", axis)
     axes = sorted(a + data.ndim if a < 0 else a for a in axes)
     if 0 in axes:
         raise PartitionError(
@@ -59,6 +65,7 @@ def tensor_reduce(
     """Reduce the last free axes of a window; ``negate`` flips the sign for free."""
     reduction = named(REDUCTIONS, op, "op")
     kept = _trailing(data, axis)
+    negate = rules.flag("negate", negate)
     rules.same_partitions(data=data, dst=dst)
     size = int(np.prod(data.shape[1:kept], dtype=np.int64))
     if dst.free_size != size:

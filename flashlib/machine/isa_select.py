@@ -13,6 +13,7 @@ from flashlib.errors import (
     MachineError,
     OutOfBoundsError,
     PartitionError,
+    shown,
 )
 from flashlib.machine import rules
 from flashlib.machine.dtypes import (
@@ -22,6 +23,7 @@ from flashlib.machine.dtypes import (
     UINT16,
     as_float32,
 )
+from flashlib.machine.indexing import whole
 from flashlib.machine.instruction import Cost, Issue, Masked, instruction
 from flashlib.machine.isa_reduce import result_column
 from flashlib.machine.isa_vector import at_least_64
@@ -83,6 +85,7 @@ def range_select(
     low = rules.vector("bound0", bound0, on_true_tile)
     high = rules.vector("bound1", bound1, on_true_tile)
     result_column(reduce_res, on_true_tile)
+    range_start = whole("range_start", range_start)
     _fill_and_indices(on_false_value, range_start, on_true_tile.free_size)
 
     def selected() -> dict[str, np.ndarray]:
@@ -144,6 +147,7 @@ def select_reduce(
     rules.one_of("predicate", predicate, (UINT8, UINT16), "it holds flags")
     rules.same_partitions(on_true=on_true, predicate=predicate, dst=dst)
     rules.same_free_size(on_true=on_true, predicate=predicate, dst=dst)
+    reverse_pred = rules.flag("reverse_pred", reverse_pred)
     other = rules.vector("on_false", on_false, on_true)
     result_column(reduce_res, on_true)
 
@@ -202,11 +206,14 @@ def nc_stream_shuffle(issue: Issue, dst: Tile, src: Tile, shuffle_mask: Sequence
 
 def _shuffle_rows(shuffle_mask: Sequence[int], dst: Tile, src: Tile) -> np.ndarray:
     """Check the mask and the start rule of a shuffle; return the mask as an array."""
-    mask = np.asarray(shuffle_mask)
+    try:
+        mask = np.asarray(shuffle_mask)
+    except ValueError:
+        mask = np.zeros(0)
     if mask.shape != (32,) or mask.dtype.kind not in "iu":
         raise FreeSizeError(
-            f"shuffle_mask has shape {mask.shape}; expected 32 integers; a quadrant "
-            "has 32 partitions"
+            f"shuffle_mask is {shown(shuffle_mask)}; expected 32 integers; a quadrant "
+            "has 32 partitions; 255 keeps a row"
         )
     if not ((mask >= 0) & (mask < 32) | (mask == KEEP)).all():
         raise OutOfBoundsError(

@@ -68,6 +68,8 @@ def nc_matmul(
     ``perf_mode="double_row"`` (float8, generation 3 on) operands are ``[K, 2, M]``
     and ``[K, 2, N]`` and contract over both.
     """
+    if accumulate is not None:
+        accumulate = rules.flag("accumulate", accumulate)
     double = 1
     if perf_mode is not None:
         double = _double_row(issue.spec, perf_mode, stationary, moving)

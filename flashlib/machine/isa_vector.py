@@ -92,6 +92,11 @@ def tensor_tensor(issue: Issue, dst: Tile, data1: Tile, data2: Tile, op: str):
     def combined() -> np.ndarray:
         a, b = rules.matched(data1, data2)
         if integers:
+            if op == "power" and (b < 0).any():
+                raise MachineError(
+                    f"data2 has {b.min()} as an exponent; expected 0 or more; powers "
+                    "of integers are integers; cast the operands to float32 first"
+                )
             return apply(op, a, b, False)
         return apply(op, as_float32(a), as_float32(b), False)
 
@@ -171,6 +176,8 @@ def tensor_scalar(
     """
     rules.same_partitions(data=data, dst=dst)
     rules.same_free_size(data=data, dst=dst)
+    reverse0 = rules.flag("reverse0", reverse0)
+    reverse1 = rules.flag("reverse1", reverse1)
     if _scalar_operators(issue, dst, data, op0, op1):
         return _bit_scalars(data, op0, operand0, op1, operand1)
     if op0 == "rsqrt":
@@ -242,6 +249,8 @@ def scalar_tensor_tensor(
     rules.not_both_in_psum(data=data, operand1=operand1)
     rules.same_partitions(data=data, operand1=operand1, dst=dst)
     rules.same_free_size(data=data, operand1=operand1, dst=dst)
+    reverse0 = rules.flag("reverse0", reverse0)
+    reverse1 = rules.flag("reverse1", reverse1)
     scalar = rules.vector("operand0", operand0, data)
     issue.rate = 2.0 if (op0, op1) == ("subtract", "multiply") else 1.0
 

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 
+from flashlib.errors import MachineError, shown
 from flashlib.machine import (  # noqa: F401 - importing declares the instructions
     isa_copy,
     isa_dma,
@@ -65,6 +66,11 @@ class Core:
     """
 
     def __init__(self, spec: Spec, hbm: Hbm | None, number: int):
+        if not isinstance(spec, Spec):
+            raise MachineError(
+                f"spec is {shown(spec)}; expected NC_V2, NC_V3, NC_V4 or another Spec; "
+                "every limit comes from it"
+            )
         self.spec = spec
         self.core = number
         self.hbm = Hbm(spec) if hbm is None else hbm

@@ -8,7 +8,8 @@ banks; a tensor takes whole banks.
 """
 
 import itertools
-import operator
+import math
+import numbers
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -19,8 +20,10 @@ from flashlib.errors import (
     CapacityError,
     FreeSizeError,
     PartitionError,
+    shown,
 )
 from flashlib.machine.dtypes import as_dtype
+from flashlib.machine.indexing import whole_numbers
 from flashlib.machine.spec import Spec
 from flashlib.machine.storage import Storage
 from flashlib.machine.tile import Tile
@@ -46,7 +49,13 @@ class Memory:
         array : array_like
             On chip ``[partitions, free axes ...]``, any layout; its dtype is kept.
         """
-        array = np.asarray(array)
+        try:
+            array = np.asarray(array)
+        except ValueError:
+            raise FreeSizeError(
+                f"array is {shown(array)}; expected rows of one length; an axis has "
+                "one size; pad the short ones"
+            ) from None
         storage = self._claim(array.shape, as_dtype(array.dtype))
         storage.complete = True
         return self._tile(storage, np.array(array, storage.dtype, order="C"), None)
@@ -72,7 +81,7 @@ class Memory:
         return Tile(storage, array, mark, matmul, 0 if self.on_chip else None)
 
     def _checked_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        shape = tuple(operator.index(n) for n in shape)
+        shape = whole_numbers("shape", shape)
         least = 2 if self.on_chip else 1
         if len(shape) < least or min(shape) < 1:
             axes = "[partitions, free ...]" if self.on_chip else "at least one axis"
@@ -115,7 +124,7 @@ class Hbm(Memory):
         self.used = 0
 
     def _reserve(self, shape, dtype):
-        need = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        need = math.prod(shape) * dtype.itemsize
         if self.used + need > self.spec.hbm_bytes:
             raise CapacityError(
                 f"shape {shape} needs {need} bytes of hbm; expected at most "
@@ -151,7 +160,7 @@ class Sbuf(Memory):
         return self._stack[-1].offset + self._stack[-1].row_bytes
 
     def _reserve(self, shape, dtype):
-        need = int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
+        need = math.prod(shape[1:]) * dtype.itemsize
         capacity = self.spec.sbuf_bytes_per_partition
         used = self.used
         if used + need > capacity:
@@ -207,7 +216,7 @@ class Psum(Memory):
         return -(-row_bytes // self.spec.psum_bank_bytes)
 
     def _reserve(self, shape, dtype, bank=None):
-        need = int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
+        need = math.prod(shape[1:]) * dtype.itemsize
         span, total = self._span(need), self.spec.psum_banks
         if span > total:
             raise BankError(
@@ -215,10 +224,12 @@ class Psum(Memory):
                 f"{self.spec.psum_bytes_per_partition}; psum has {total} banks of "
                 f"{self.spec.psum_bank_bytes}; split the tile"
             )
-        if bank is not None and not 0 <= bank <= total - span:
+        if bank is not None and not (
+            isinstance(bank, numbers.Integral) and 0 <= bank <= total - span
+        ):
             raise BankError(
-                f"bank is {bank}; expected 0 to {total - span}; psum has banks 0 to "
-                f"{total - 1} and the tensor takes {span}"
+                f"bank is {shown(bank)}; expected 0 to {total - span}; psum has banks "
+                f"0 to {total - 1} and the tensor takes {span}"
             )
         starts = range(total - span + 1) if bank is None else (bank,)
         for first in starts:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from flashlib.errors import FreeSizeError, OutOfBoundsError, PartitionError
+from flashlib.errors import FreeSizeError, OutOfBoundsError, PartitionError, shown
+from flashlib.machine.indexing import FIELD
 
 
 def checked_pattern(pattern: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
@@ -18,10 +19,10 @@ def checked_pattern(pattern: Sequence[Sequence[int]]) -> tuple[tuple[int, int], 
         pairs = tuple((operator.index(s), operator.index(n)) for s, n in pattern)
     except (TypeError, ValueError):
         pairs = ()
-    if not pairs or any(n < 1 for _, n in pairs):
+    if not pairs or any(n < 1 or not -FIELD <= s < FIELD for s, n in pairs):
         raise FreeSizeError(
-            f"pattern is {pattern!r}; expected [[step, num], ...] of integers with "
-            "num >= 1; steps count elements"
+            f"pattern is {shown(pattern)}; expected [[step, num], ...] of integers "
+            "with num >= 1; steps count elements"
         )
     return pairs
 

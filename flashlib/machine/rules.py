@@ -17,6 +17,7 @@ from flashlib.errors import (
     PartitionError,
     PlacementError,
     UninitializedError,
+    shown,
 )
 from flashlib.machine.dtypes import FLOATS, as_float32
 from flashlib.machine.spec import Spec
@@ -145,10 +146,26 @@ def vector(name: str, value: object, data: Tile, *, floats: bool = False) -> obj
 def constant(name: str, value: object) -> np.float32:
     """A compile-time number, held as float32."""
     if isinstance(value, numbers.Real):
-        return np.float32(value)
+        try:
+            return np.float32(value)
+        except OverflowError:
+            raise MachineError(
+                f"{name} is {shown(value)}; expected a number that float32 holds; "
+                "engines compute in float32; use a smaller one, or infinity"
+            ) from None
     raise MachineError(
         f"{name} is a {type(value).__name__}; expected a number or a tensor of the "
         "machine; constants are fixed before the program runs; put arrays in sbuf"
+    )
+
+
+def flag(name: str, value: object) -> bool:
+    """Return a switch of an instruction; only a Python or NumPy bool is one."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise MachineError(
+        f"{name} is {shown(value)}; expected True or False; it is one bit of the "
+        "instruction; convert it with bool()"
     )
 
 

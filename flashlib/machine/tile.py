@@ -11,7 +11,7 @@ import numpy as np
 
 from flashlib.errors import FreeSizeError, PartitionError
 from flashlib.machine.dtypes import poison
-from flashlib.machine.indexing import explicit_key, plain_index
+from flashlib.machine.indexing import explicit_key, plain_index, whole, whole_numbers
 from flashlib.machine.pattern import Gather, checked_pattern, resolve, revisits
 from flashlib.machine.storage import ON_CHIP, Storage
 
@@ -167,7 +167,7 @@ class Tile:
 
     def permute(self, axes: Sequence[int]) -> "Tile":
         """Reorder the axes; on chip the partition axis stays first."""
-        axes = tuple(axes)
+        axes = whole_numbers("axes", axes)
         if sorted(axes) != list(range(self.ndim)):
             raise FreeSizeError(
                 f"axes is {axes}; expected a permutation of 0..{self.ndim - 1}; "
@@ -182,11 +182,12 @@ class Tile:
 
     def reshape(self, *shape: int | Sequence[int]) -> "Tile":
         """Split or join axes without moving an element."""
-        if len(shape) == 1 and not isinstance(shape[0], int):
-            shape = tuple(shape[0])
+        if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)):
+            shape = shape[0]
+        shape = whole_numbers("shape", shape)
         try:
             view = self.array.reshape(shape)
-        except ValueError:
+        except (ValueError, OverflowError):
             raise FreeSizeError(
                 f"shape is {shape}; expected {self.array.size} elements in all; "
                 "a reshape keeps every element"
@@ -196,7 +197,7 @@ class Tile:
                 f"shape is {shape}; expected axes that join without a copy; strides "
                 f"of the window are {self.array.strides}; permute or copy it first"
             )
-        if self.on_chip and view.shape[0] != self.partitions:
+        if self.on_chip and view.shape[:1] != (self.partitions,):
             raise PartitionError(
                 f"shape is {shape}; expected {self.partitions} on axis 0; the "
                 "partition axis cannot be split or joined; reshape the free axes only"
@@ -209,7 +210,7 @@ class Tile:
 
     def broadcast_to(self, shape: Sequence[int]) -> "Tile":
         """Repeat free axes of size 1 by step 0; the result can only be read."""
-        shape = tuple(shape)
+        shape = whole_numbers("shape", shape)
         if self.on_chip and shape[:1] != self.shape[:1]:
             raise PartitionError(
                 f"shape is {shape}; expected {self.partitions} on axis 0; step 0 "
@@ -217,7 +218,7 @@ class Tile:
                 "ones, a transpose, nc_stream_shuffle or a dma"
             )
         if len(shape) != self.ndim or any(
-            n not in (1, m) for n, m in zip(self.shape, shape, strict=False)
+            m < 1 or n not in (1, m) for n, m in zip(self.shape, shape, strict=False)
         ):
             raise FreeSizeError(
                 f"shape is {shape}; expected {self.shape} with axes of size 1 "
@@ -243,7 +244,7 @@ class Tile:
         partitions. With ``vector_offset`` or ``scalar_offset`` the result is a
         :class:`Gather`, a source for dma_copy and dma_transpose.
         """
-        pattern = checked_pattern(pattern)
+        pattern, offset = checked_pattern(pattern), whole("offset", offset)
         if vector_offset is None and scalar_offset is None:
             return _direct(self.base, pattern, offset)
         return Gather(

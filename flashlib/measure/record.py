@@ -117,7 +117,9 @@ def machine_card() -> dict[str, object]:
         "cores": usable_cores(),
         "memory_bytes": memory_bytes(),
         "caches": [cache._asdict() for cache in caches()],
-        "versions": versions("numpy", "numba", "llvmlite", "torch"),
+        "versions": versions(
+            "numpy", "numba", "llvmlite", "torch", "onnxruntime", "jax"
+        ),
         "load_average": [round(load, 2) for load in loads],
         "date": datetime.now(UTC).date().isoformat(),
     }

@@ -90,6 +90,13 @@ class ModelCache:
         """
         want = (config.layers, 1, config.n_kv_heads, config.head_dim)
         first = self.layers[0]
+        for n, layer in enumerate(self.layers):
+            same = _sizes(layer), int(layer.seqlens.max(initial=0))
+            if same != (_sizes(first), int(first.seqlens.max(initial=0))):
+                raise ArgumentError(
+                    f"cache has another layer {n} than layer 0; expected equal kinds, "
+                    "sizes and lengths; a text fills all layers alike"
+                )
         have = (len(self.layers), first.batch, first.n_kv_heads, first.head_dim)
         if have != want:
             raise ArgumentError(
@@ -107,6 +114,19 @@ class ModelCache:
         cache = self.layers[layer]
         k, v = (split_heads(x, cache.n_kv_heads)[None] for x in (k, v))
         cache.append(k, v)
+
+
+def _sizes(layer: Cache) -> tuple:
+    """What has to be the same in all layers."""
+    room = getattr(layer, "free_blocks", None), layer.capacity
+    return (
+        type(layer),
+        layer.batch,
+        layer.n_kv_heads,
+        layer.head_dim,
+        layer.dtype,
+        *room,
+    )
 
 
 def attend_to_cache(

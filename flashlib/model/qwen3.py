@@ -177,8 +177,8 @@ class Qwen3:
                 f"token_ids has {n_new} tokens after {cache.length}; expected at most "
                 f"{self.config.max_positions} in all, the longest text of this model"
             )
+        ops.choice(self.config, n_new, cache.window, self.dtype)
         if cache.length == 0:
-            ops.choice(self.config, n_new, cache.window, self.dtype)
             check_window(ops, n_new, cache.window)
 
     def _run(

@@ -43,7 +43,7 @@ def _scores(state: Mapping[str, object]) -> list[str]:
         body.append(svg.text(x + BAR / 2, top - 6, f"{score:g}", size=SIZE))
     if state["m"] is not None:
         y = SCORE_BASE - max(state["m"] * SCORE_UNIT, 2)
-        end = LEFT + 6 * STEP - 10
+        end = LEFT + 6 * STEP - 18
         body.append(svg.line(LEFT - 8, y, end, y, svg.INK, 1.5, "7 4"))
         body.append(svg.text(end + 4, y + 5, "m", "start", SIZE, weight="bold"))
     return body

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from flashlib.plots import palette, svg
@@ -83,10 +84,25 @@ def shares_figure(
             hatch="///",
             label=labels[1] if not y else None,
         )
-        axes.annotate(f"{first:.1%}", (1.01, y), va="center", annotation_clip=False)
+        _number(axes, y, first)
     axes.set_yticks(range(len(shares)), list(shares)[::-1])
     axes.set_xlim(0, 1)
     axes.set_xticks([])
     axes.spines[["top", "right", "bottom"]].set_visible(False)
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
     return figure
+
+
+def _number(axes: Axes, y: float, first: float) -> None:
+    """Write a share into its own part of a bar, or right behind it on paper."""
+    inside = first > 0.2
+    axes.text(
+        first - 0.01 if inside else first + 0.015,
+        y,
+        f"{first:.1%}",
+        ha="right" if inside else "left",
+        va="center",
+        color="white" if inside else palette.BLUE,
+        weight="bold",
+        bbox=None if inside else {"facecolor": "white", "edgecolor": "none"},
+    )

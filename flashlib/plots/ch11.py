@@ -44,7 +44,7 @@ def two_bars(state: Mapping[str, object], alt: str) -> str:
         svg.text(
             8,
             44,
-            f"saved {state['saved']:.1f} %, never more than {state['limit']:.1f} %",
+            f"saved {state['saved']:.1f}%, never more than {state['limit']:.1f}%",
             "start",
             16,
             svg.ORANGE,
@@ -93,7 +93,7 @@ def _savings(state: Mapping[str, object]) -> list[str]:
         svg.text(PLOT_LEFT, roof - 6, "limit", "start", 14, svg.ORANGE),
         svg.polyline([at(i) for i in range(count)], svg.BLUE, 2),
         svg.circle(x, y, 6, svg.BLUE, svg.INK),
-        svg.text(x, y + 24, f"{state['saved']:.0f} %", "middle", 14),
+        svg.text(x, y + 24, f"{state['saved']:.0f}%", "middle", 14),
         svg.text(PLOT_LEFT, BOTTOM + 20, "64", "start", 14),
         svg.text(PLOT_RIGHT, BOTTOM + 20, "32,704 tokens", "end", 14),
         svg.text(PLOT_LEFT, TOP - 12, "saved", "start", 14),

@@ -79,7 +79,7 @@ def _page(state: Mapping[str, object]) -> list[str]:
     lines = (
         f"block {state['block']}, {state['unit']} tokens",
         f"{state['run_bytes']:,} bytes in a run",
-        f"{state['share']} % of the DMA rate",
+        f"{state['share']}% of the DMA rate",
     )
     for i, words in enumerate(lines):
         body.append(svg.text(LEFT, top + high + 26 + 26 * i, words, "start", SIZE))

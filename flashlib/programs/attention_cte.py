@@ -15,7 +15,13 @@ from flashlib.programs.cte import checks
 from flashlib.programs.cte.kernel import run_core
 from flashlib.programs.cte.run import CteRun
 from flashlib.programs.cte.sizes import CteSizes
-from flashlib.programs.refusals import check_core, refuse
+from flashlib.programs.refusals import (
+    as_array,
+    check_core,
+    check_flags,
+    check_sink,
+    refuse,
+)
 
 
 class CteResult(NamedTuple):
@@ -100,7 +106,9 @@ def attention_cte(
     >>> attention_cte(q, q, v).out[0, :, 0]
     array([0. , 0.5, 1. ], dtype=float32)
     """
-    arrays = {"q": np.asarray(q), "k": np.asarray(k), "v": np.asarray(v)}
+    check_core(spec, lnc)
+    check_flags(causal=causal, tp_q=tp_q, tp_k=tp_k, tp_out=tp_out)
+    arrays = {"q": as_array("q", q), "k": as_array("k", k), "v": as_array("v", v)}
     prior = (k_prior, v_prior, prior_used_len)
     if any(x is None for x in prior) != all(x is None for x in prior):
         raise ArgumentError(
@@ -108,11 +116,12 @@ def attention_cte(
             "none; a prefix has keys, values and a length"
         )
     if k_prior is not None:
-        arrays |= {"k_prior": np.asarray(k_prior), "v_prior": np.asarray(v_prior)}
-    check_core(spec, lnc)
+        arrays["k_prior"] = as_array("k_prior", k_prior)
+        arrays["v_prior"] = as_array("v_prior", v_prior)
     tall = {"q": tp_q, "k": not tp_k, "out": not tp_out}
     packed = bound_min is not None or bound_max is not None
-    switches = (bool(causal), window, int(q_offset), int(q_stride), packed)
+    positions = checks.checked_positions(window, q_offset, q_stride)
+    switches = (bool(causal), *positions, packed)
     s = _sizes(arrays, tall, switches)
     scale = checks.checked_scale(scale, s)
     used = 0
@@ -122,9 +131,9 @@ def attention_cte(
     columns |= {"bound_min": (bound_min, s.seq_q), "bound_max": (bound_max, s.seq_q)}
     for name, (x, rows) in columns.items():
         if x is not None:
-            arrays[name] = np.asarray(x)
-            checks.check_column(name, arrays[name], rows)
-            arrays[name] = arrays[name].astype(np.float32)
+            arrays[name] = checks.checked_column(name, as_array(name, x), rows)
+    if sink is not None:
+        check_sink(arrays["sink"])
     return _run(arrays, s, scale, used, tall, spec, lnc)
 
 

@@ -10,6 +10,7 @@ from flashlib.machine.pair import CorePair
 from flashlib.machine.spec import NC_V3, Spec
 from flashlib.machine.tile import Tile
 from flashlib.machine.trace import Trace
+from flashlib.programs.refusals import as_array, optional_array
 from flashlib.programs.tkg.config import TkgConfig
 from flashlib.programs.tkg.kernel import run_core
 from flashlib.programs.tkg.operands import TkgOperands, check_call
@@ -97,7 +98,7 @@ def attention_tkg(
 
     Raises
     ------
-    ShapeError, DTypeError, OutOfBoundsError, MachineError
+    ShapeError, DTypeError, ArgumentError, OutOfBoundsError, MachineError
         Before the first instruction.
 
     Examples
@@ -115,12 +116,19 @@ def attention_tkg(
     array([1.5, 1.5, 1.5, 1.5], dtype=float32)
     """
     x = TkgOperands(
-        *map(np.asarray, (q, k_active, v_active, k_prior, v_prior)),
-        *map(
-            _array,
-            (mask, active_mask, pos_ids, start_pos_ids, active_blocks_table),
-        ),
-        *map(_array, (sink, inv_freqs, rope_pos_ids)),
+        as_array("q", q),
+        as_array("k_active", k_active),
+        as_array("v_active", v_active),
+        as_array("k_prior", k_prior),
+        as_array("v_prior", v_prior),
+        optional_array("mask", mask),
+        optional_array("active_mask", active_mask),
+        optional_array("pos_ids", pos_ids),
+        optional_array("start_pos_ids", start_pos_ids),
+        optional_array("active_blocks_table", active_blocks_table),
+        optional_array("sink", sink),
+        optional_array("inv_freqs", inv_freqs),
+        optional_array("rope_pos_ids", rope_pos_ids),
     )
     sizes = check_call(x, config, lnc, spec, hardened)
     if sizes.paged:
@@ -137,10 +145,6 @@ def attention_tkg(
     else:
         run_core(runs[0])
     return _result(runs, cores, config)
-
-
-def _array(x: object) -> np.ndarray | None:
-    return None if x is None else np.asarray(x)
 
 
 def _core_run(

@@ -11,10 +11,17 @@ from flashlib.machine.spec import NC_V3, Spec
 from flashlib.machine.trace import Trace
 from flashlib.programs.blocks import LANES
 from flashlib.programs.masks.kernel import MaskRun, mask_in_hbm, mask_in_sbuf
-from flashlib.programs.refusals import check_core, refuse
+from flashlib.programs.refusals import (
+    as_array,
+    check_core,
+    check_flags,
+    check_whole,
+    optional_array,
+    refuse,
+)
 from flashlib.programs.tkg import checks
 from flashlib.programs.tkg.config import TkgConfig
-from flashlib.programs.tkg.operands import check_flags, check_positions
+from flashlib.programs.tkg.operands import check_mask, check_positions
 from flashlib.programs.tkg.sizes import TkgSizes, sizes_of
 
 LAYOUTS = ("sbuf", "hbm")
@@ -80,7 +87,7 @@ def gen_mask_tkg(
 
     Raises
     ------
-    ShapeError, DTypeError
+    ShapeError, DTypeError, ArgumentError, MachineError
         Before the first instruction.
 
     Examples
@@ -90,12 +97,12 @@ def gen_mask_tkg(
     >>> mask.shape, mask[:3, :, 0, 0, 0].tolist()
     ((128, 2, 1, 1, 1), [[1.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
     """
-    pos = np.asarray(pos_ids)
-    start = None if start_pos_ids is None else np.asarray(start_pos_ids)
-    active = None if active_mask is None else np.asarray(active_mask)
+    pos = as_array("pos_ids", pos_ids)
+    start = optional_array("start_pos_ids", start_pos_ids)
+    active = optional_array("active_mask", active_mask)
+    check_flags(hardened=hardened)
     s = _checked(pos, start, active, config, n_heads, spec, lnc)
-    tile = s.local_slots - s_prior_offset if s_prior_tile is None else s_prior_tile
-    _check_part(s, s_prior_offset, tile, s_prior_tile, layout)
+    tile = _checked_tile(s, s_prior_offset, s_prior_tile, layout)
 
     pair = CorePair(spec) if lnc == 2 else None
     cores = pair.cores if pair else (Machine(spec),)
@@ -133,6 +140,7 @@ def _checked(
 ) -> TkgSizes:
     """Check arrays and sizes; return the sizes."""
     check_core(spec, lnc)
+    check_whole(n_heads=n_heads)
     refuse(
         pos.ndim != 2,
         f"pos_ids has shape {pos.shape}; expected [batch, seq]; one position per query",
@@ -144,14 +152,16 @@ def _checked(
     checks.check_slots(s)
     for name, ids in (("pos_ids", pos), ("start_pos_ids", start)):
         check_positions(name, ids, s)
-    check_flags("active_mask", active, (seq, batch, n_heads, seq))
+    check_mask("active_mask", active, (seq, batch, n_heads, seq))
     return s
 
 
-def _check_part(
-    s: TkgSizes, offset: int, tile: int, given: int | None, layout: str
-) -> None:
-    """The part lies inside the slots of a core and fills whole folds."""
+def _checked_tile(s: TkgSizes, offset: int, given: int | None, layout: str) -> int:
+    """Slots of the part: inside those of a core, and whole folds of them."""
+    check_whole(s_prior_offset=offset)
+    if given is not None:
+        check_whole(s_prior_tile=given)
+    tile = s.local_slots - offset if given is None else given
     refuse(
         layout not in LAYOUTS,
         f"layout is {layout!r}; expected 'sbuf' or 'hbm'; a mask is kept on chip or "
@@ -173,3 +183,4 @@ def _check_part(
         f"and {unit} inside the {s.local_slots} slots of a core; a tile fills the "
         "partitions",
     )
+    return tile

@@ -1,6 +1,11 @@
 """Refuse calls of a whole kernel before its first instruction (chapters 21, 23)."""
 
-from flashlib.errors import MachineError, ShapeError
+import math
+import numbers
+
+import numpy as np
+
+from flashlib.errors import ArgumentError, MachineError, ShapeError, shown
 from flashlib.machine.spec import Spec
 
 
@@ -10,8 +15,85 @@ def refuse(condition: bool, message: str, error: type[Exception] = ShapeError) -
         raise error(message)
 
 
+def as_array(name: str, x: object) -> np.ndarray:
+    """Return an array; refuse rows of unequal length."""
+    try:
+        return np.asarray(x)
+    except ValueError:
+        raise ShapeError(
+            f"{name} is {shown(x)}; expected rows of one length; an axis has one size; "
+            "pad the short ones"
+        ) from None
+
+
+def optional_array(name: str, x: object) -> np.ndarray | None:
+    """Return an array, or None for None."""
+    return None if x is None else as_array(name, x)
+
+
+def check_flags(**flags: object) -> None:
+    """Every switch is a Python or NumPy bool, nothing that merely acts like one."""
+    for name, value in flags.items():
+        refuse(
+            not isinstance(value, (bool, np.bool_)),
+            f"{name} is {shown(value)}; expected True or False; a switch has two "
+            "positions; convert it with bool()",
+            ArgumentError,
+        )
+
+
+def check_whole(**values: object) -> None:
+    """Every one is an integer; neither a fraction nor a bool counts as one."""
+    for name, value in values.items():
+        refuse(
+            not is_whole(value),
+            f"{name} is {shown(value)}; expected an integer; it counts rows, slots or "
+            "heads; convert it with int()",
+            ArgumentError,
+        )
+
+
+def is_whole(value: object) -> bool:
+    """Tell whether a value is an integer, and no bool."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def check_sink(sink: np.ndarray) -> None:
+    """A sink is a logit: finite, or -inf for none."""
+    found = sink[np.isnan(sink) | np.isposinf(sink)]
+    refuse(
+        found.size > 0,
+        f"sink has {found[:1].tolist()}; expected finite numbers or -inf; it is the "
+        "logit of a key without a value; use -inf for no sink",
+        ArgumentError,
+    )
+
+
+def finite(name: str, value: object) -> float:
+    """Return a finite number, or refuse."""
+    try:
+        number = math.nan if isinstance(value, (bool, str)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    with np.errstate(over="ignore"):
+        fits = np.isfinite(np.float32(number))
+    refuse(
+        not fits,
+        f"{name} is {shown(value)}; expected a finite number that float32 holds; it "
+        "multiplies every score",
+        ArgumentError,
+    )
+    return number
+
+
 def check_core(spec: Spec, lnc: int) -> None:
     """The generation has what the kernels use; one core or two run them."""
+    refuse(
+        not isinstance(spec, Spec),
+        f"spec is {shown(spec)}; expected NC_V3, NC_V4 or another Spec; every limit "
+        "comes from it",
+        MachineError,
+    )
     refuse(
         spec.generation < 3,
         f"spec is {spec.name}; expected generation 3 or later; it has no dma_transpose "
@@ -19,6 +101,7 @@ def check_core(spec: Spec, lnc: int) -> None:
         MachineError,
     )
     refuse(
-        lnc not in (1, 2),
-        f"lnc is {lnc!r}; expected 1 or 2; a logical core is one physical core or two",
+        not is_whole(lnc) or lnc not in (1, 2),
+        f"lnc is {shown(lnc)}; expected 1 or 2; a logical core is one physical core or "
+        "two",
     )

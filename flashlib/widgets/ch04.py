@@ -55,7 +55,7 @@ def scrubber_state(order: str, read: int) -> dict[str, object]:
     out = last.after.out if last else np.zeros(2)
     state["out"] = [float(x) for x in out] if last else None
     state["error"] = float(np.abs(out - _exact(keys[:read])).max() / unit)
-    state["distance"] = float(np.abs(out - _exact(keys)).max())
+    state["distance"] = float(np.abs(out - _exact(keys)).max() / unit)
     state["lines"] = _lines(state, last)
     return state
 
@@ -90,7 +90,7 @@ def _lines(state: Mapping[str, object], last: Step | None) -> list[list[str]]:
 def _distance(state: Mapping[str, object]) -> str:
     if state["read"] == len(state["scores"]):
         return f"off by {state['error']:.2f} u"
-    return f"off by {state['distance']:.3f}"
+    return f"off by {state['distance']:,.0f} u"
 
 
 def _pair(values: list[float]) -> str:
@@ -124,7 +124,7 @@ def scrubber_words(state: Mapping[str, object]) -> str:
         f"Now l = {state['l']:.4f}, a = {_pair(state['acc'])} and "
         f"a / l = {_pair(state['out'])}, "
         f"{state['error']:.2f} units from the float64 mean of the keys read and "
-        f"{state['distance']:.3f} from the answer of the whole row."
+        f"{state['distance']:,.0f} from the answer of the whole row."
     )
 
 

@@ -107,7 +107,7 @@ def ladder_figure() -> MovingFigure:
         page="notebooks/09_from_loops_to_peak",
         caption=(
             "A causal prefill of 511 tokens, 16 query heads over 8 KV heads of width "
-            "128, as it was measured on the machine below. Left: Gflop/s of every "
+            "128, as it was measured on the machine above. Left: Gflop/s of every "
             "rung, the line is the peak. Right: the chosen rung under the roof, both "
             "axes logarithmic. The circle is the roof over its intensity if every byte "
             "came from memory, the box is its speed; a box above the circle lives "

@@ -43,10 +43,10 @@ def gain_words(state: Mapping[str, object]) -> str:
     kind = "quoted" if state["quoted"] else "by the fit"
     return (
         f"{state['backend']}, {state['n']:,} tokens ({kind}). Before, "
-        f"{state['before'][1]:.0f} % of the time is square; after, the linear part "
-        f"is {state['after'][0]:.0f} and the square part {state['after'][1]:.0f} % of "
-        f"the old time. Saved: {state['saved']:.1f} %. No length saves more than "
-        f"{state['limit']:.1f} %."
+        f"{state['before'][1]:.0f}% of the time is square; after, the linear part "
+        f"is {state['after'][0]:.0f} and the square part {state['after'][1]:.0f}% of "
+        f"the old time. Saved: {state['saved']:.1f}%. No length saves more than "
+        f"{state['limit']:.1f}%."
     )
 
 
@@ -70,7 +70,7 @@ def gain_figure() -> MovingFigure:
         name="ch11-gain",
         page="notebooks/11_what_did_it_buy",
         caption=(
-            "Left: the time before is 100 %, and the time after stands beside it, each "
+            "Left: the time before is 100%, and the time after stands beside it, each "
             "with a linear part (dashed frame) below and a square part above. The "
             "dashed line is the height that the bar after cannot sink below. Right: "
             "what is saved against the length. At 511 and 2,044 tokens the times are "

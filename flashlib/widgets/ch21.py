@@ -101,7 +101,7 @@ def explorer_words(state: Mapping[str, object]) -> str:
         f"{state['entry']} of the pool. Pages are {parts}; the token is in block "
         f"{state['block']}, gathered in fold {state['fold'] + 1} of {state['folds']} "
         f"to partition {state['partition']}, free position {state['free']}. A run is "
-        f"{state['run_bytes']:,} bytes, at {state['share']} % of the DMA rate."
+        f"{state['run_bytes']:,} bytes, at {state['share']}% of the DMA rate."
     )
 
 

@@ -110,7 +110,7 @@ def timeline_figure() -> MovingFigure:
         picture=timeline_picture,
         words=timeline_words,
         check=timeline_check,
-        start=(1, 3),
+        start=(1, 0),
     )
 
 

@@ -25,7 +25,8 @@ def shapes_words(state: Mapping[str, object]) -> str:
             f"{own['products'][1]} for outputs, {own['bytes']:,} bytes and "
             f"{own['intensity']:g} operations per byte; work in µs: {work}"
         )
-    return f"{state['keys']:,} keys: {parts[0]}. {parts[1].capitalize()}."
+    second = parts[1][0].upper() + parts[1][1:]
+    return f"{state['keys']:,} keys: {parts[0]}. {second}."
 
 
 def shapes_check(state: Mapping[str, object], keys: int) -> None:
@@ -49,9 +50,9 @@ def shapes_figure() -> MovingFigure:
         page="notebooks/23_same_math_opposite_shapes",
         caption=(
             "Work of the two kernels in µs, each chart to its own scale. Decode reads "
-            "a cache for eight heads and one token; its bars grow together. Prefill "
-            "answers as many queries as there are keys, and its matmul grows with the "
-            "square."
+            "a cache for eight heads and one token, and its traffic grows with the "
+            "keys. Prefill answers as many queries as there are keys, and its matmul "
+            "grows with the square."
         ),
         axes={"Keys": KEYS},
         state=shapes_state,

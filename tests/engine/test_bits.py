@@ -257,3 +257,58 @@ def test_runs_repeat(backend, dtype):
     first = flashlib.flash_attention_decode(q, k, v, **options)
     for _ in range(5):
         assert same_bits(flashlib.flash_attention_decode(q, k, v, **options), first)
+
+
+WINDOWED = {"causal": {"causal": True}, "window": {"causal": True, "window": 20}}
+
+
+@backends
+@dtypes
+@pytest.mark.parametrize("options", WINDOWED.values(), ids=list(WINDOWED))
+@pytest.mark.parametrize("seq, n_heads", [(40, 2), (97, 4), (200, 6)])
+def test_grouped_heads_equal_repeated_ones_in_a_prompt(
+    backend, dtype, options, seq, n_heads
+):
+    q, k, v = draw(dtype, (seq, n_heads, 8), (seq, n_heads // 2, 8), (seq, 1, 8))
+    v = np.repeat(v, n_heads // 2, axis=1)
+    grouped = flashlib.flash_attention(q, k, v, backend=backend, **options)
+    many = (repeat_kv(x, 2) for x in (k, v))
+    repeated = flashlib.flash_attention(q, *many, backend=backend, **options)
+    assert same_bits(grouped, repeated)
+
+
+LONG = {"backend": "blocked", "window": (5000, 0)}
+
+
+def long_call():
+    return draw(np.float32, (200, 1, 16), (9000, 1, 16), (9000, 1, 16))
+
+
+@pytest.mark.skipif("blocked" not in engines(), reason="needs the compiler")
+def test_the_number_of_threads_changes_no_bit_of_a_long_window():
+    import numba
+
+    available, results = numba.get_num_threads(), []
+    for threads in (1, available):
+        numba.set_num_threads(threads)
+        try:
+            results.append(flashlib.flash_attention(*long_call(), **LONG))
+        finally:
+            numba.set_num_threads(available)
+    assert same_bits(*results)
+
+
+@pytest.mark.skipif("blocked" not in engines(), reason="needs the compiler")
+def test_batch_mates_change_no_bit_of_a_long_window():
+    q, k, v = long_call()
+    three = [np.concatenate([x, x, x]) for x in (q, k, v)]
+    alone = flashlib.flash_attention(q, k, v, **LONG)
+    packed = flashlib.flash_attention_varlen(
+        *three,
+        cu_seqlens_q=np.arange(4) * len(q),
+        cu_seqlens_k=np.arange(4) * len(k),
+        **LONG,
+    )
+    for n in range(3):
+        own = slice(n * len(q), (n + 1) * len(q))
+        assert same_bits(alone, AttentionOutput(*(x[own] for x in packed)))

@@ -246,3 +246,55 @@ def check(cache, model):
         assert (table[b][-(-len(line) // cache.block_len) :] == -1).all()
     owned = set(table[table >= 0].tolist())
     assert cache.free_blocks == cache.num_blocks - len(owned)
+
+
+def test_a_ring_may_be_given_views_of_itself():
+    ring = RingCache(1, 4, 1, 1)
+    x = np.arange(6, dtype=np.float32).reshape(1, 6, 1, 1)
+    ring.append(x, x)
+    ring.append(ring.k[:, ::-1], ring.v[:, ::-1])
+    assert ring.k.ravel().tolist() == ring.v.ravel().tolist() == [5, 4, 3, 2]
+    ring.append(x[:, :2], x[:, :2])
+    assert ring.v.ravel().tolist() == [3, 2, 0, 1]
+
+
+@every_cache
+def test_no_new_tokens_change_nothing(make):
+    cache = make()
+    cache.append(*tokens(2, 3))
+    before = state(cache)
+    cache.append(*tokens(2, 0))
+    assert state(cache) == before
+
+
+def test_no_new_tokens_take_no_page_though_the_last_one_is_shared():
+    cache = PagedCache(1, 2, 2, **SIZES)
+    cache.append(*tokens(1, 3))
+    cache.fork(0)
+    before = state(cache)
+    cache.append(*tokens(2, 0))
+    assert state(cache) == before and cache.free_blocks == 0
+
+
+def test_the_lowest_free_page_is_taken_first():
+    cache = PagedCache(3, 6, 2, **SIZES)
+    cache.append(*tokens(3, 3))
+    pages = cache.block_table.copy()
+    for row in (2, 0, 1):
+        cache.free(row)
+    cache.append(*tokens(3, 3, seed=1))
+    assert np.array_equal(cache.block_table, pages)
+    assert sorted(pages[pages >= 0].tolist()) == list(range(6))
+
+
+@pytest.mark.parametrize("size", [2**40, 2**62, 10**30])
+@pytest.mark.parametrize("kind", [ContiguousCache, RingCache, PagedCache])
+def test_more_memory_than_there_is(kind, size):
+    sizes = (1, size, 2) if kind is PagedCache else (1, size)
+    with pytest.raises(CapacityError, match="expected memory for them"):
+        kind(*sizes, **SIZES)
+
+
+def test_no_dtype_is_not_float64():
+    with pytest.raises(DTypeError, match="dtype has None"):
+        ContiguousCache(1, 4, **SIZES, dtype=None)

@@ -11,7 +11,8 @@ import pytest
 from ways import same_bits
 
 import flashlib
-from flashlib.backends import blas
+from flashlib.backends import blas, blocked
+from flashlib.kernels import launch
 
 COMPILED = [name for name in flashlib.available_backends() if name not in "numpy blas"]
 
@@ -154,3 +155,21 @@ def test_a_head_that_fails_is_not_swallowed(monkeypatch):
     x = np.zeros((520, 4, 8), np.float32)
     with pytest.raises(MemoryError, match="no room"):
         flashlib.flash_attention(x, x, x, backend=blas.BlasBackend(2))
+
+
+@pytest.mark.parametrize("seq", [40, 3000])
+def test_small_work_wakes_no_thread_and_large_work_gives_the_same_bits(
+    seq, monkeypatch
+):
+    random = np.random.default_rng(5)
+    q, k, v = (random.standard_normal((1, seq, n, 32), np.float32) for n in (8, 8, 8))
+    started, before = [], numba.get_num_threads()
+    real = launch.numba.set_num_threads
+    monkeypatch.setattr(
+        launch.numba, "set_num_threads", lambda n: (started.append(n), real(n))
+    )
+    usual = flashlib.flash_attention_decode(q[:, :1], k, v, cache_seqlens=[seq])
+    assert started == ([1, before] if seq == 40 and before > 1 else [])
+    monkeypatch.setattr(blocked, "WORTH_BYTES", 0 if seq == 40 else 10**12)
+    other = flashlib.flash_attention_decode(q[:, :1], k, v, cache_seqlens=[seq])
+    assert same_bits(usual, other) and numba.get_num_threads() == before

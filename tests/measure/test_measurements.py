@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from model.sizes import TINY
 
-from flashlib import flash_attention
+from flashlib import available_backends, flash_attention
 from flashlib.measure import (
     decode,
     first_call,
@@ -15,8 +16,10 @@ from flashlib.measure import (
     prefill,
     record,
     scaling,
+    whole_model,
 )
 from flashlib.measure.timing import Timing, interleave
+from flashlib.model import Qwen3Config
 from flashlib.testing import make_qkv
 
 
@@ -74,7 +77,8 @@ def test_a_table_says_in_words_what_a_row_was_measured_on(capsys):
     where = {"what": "causal", "seq": 511, "cores": 2}
     rows = record.rows_of(times, {"one": 5e8, "other": 1e9}, "one", **where)
     assert [(row.rate, row.ratio) for row in rows] == [(0.5, 1.0), (0.5, 0.5)]
-    record.print_table(rows, "Gflop/s", "one", {"2": 2.0})
+    assert [row[4:7] for row in rows] == [(1e3, 500, 2e3), (2e3, 2e3, 2e3)]
+    record.print_table(rows, "Gflop/s", "one", {"1": 1.0, "2": 2.0, "3": 9.0})
     line = capsys.readouterr().out.splitlines()[1]
     assert line.startswith("causal, seq 511, 2 cores  one") and line.endswith("25%")
 
@@ -139,3 +143,13 @@ def test_the_peak_counts_its_work():
 def test_code_of_the_first_call_is_code():
     for code in (first_call.FIRST, first_call.EVERYTHING):
         compile(code, "<first call>", "exec")
+
+
+def test_a_whole_model_is_timed_with_every_backend(folder, monkeypatch):
+    monkeypatch.setattr(Qwen3Config, "qwen3_0_6b", classmethod(lambda cls: TINY))
+    whole_model.main(["--tokens", "9", "--layers", "1", "--rounds", "1"])
+    rows = record.read("whole_model")["rows"]
+    for what in (whole_model.FIRST, whole_model.NEXT):
+        found = [row for row in rows if row.what == what]
+        assert {row.name for row in found} == set(available_backends())
+        assert all(row.rate > 0 and row.ratio for row in found)

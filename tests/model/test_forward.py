@@ -319,3 +319,29 @@ def test_sizes_have_to_fit():
     with pytest.raises(flashlib.ArgumentError):
         random_model(TINY, layers=0)
     assert isinstance(random_model(TINY).weights, Weights)
+
+
+@pytest.mark.parametrize(
+    ("backend", "algorithm", "error"),
+    [
+        ("numpy", "bogus", flashlib.ArgumentError),
+        ("blas", "flash", flashlib.Refused),
+    ],
+)
+def test_an_algorithm_is_refused_in_the_middle_of_a_text_too(
+    model, backend, algorithm, error
+):
+    _, cache = model.prefill(tokens(3), "numpy")
+    before = [layer.k.copy() for layer in cache.layers]
+    with pytest.raises(error):
+        model.prefill(tokens(1), backend, algorithm=algorithm, cache=cache)
+    assert cache.length == 3
+    assert all(map(np.array_equal, before, (layer.k for layer in cache.layers)))
+
+
+def test_layers_of_a_cache_that_differ_are_refused_before_the_first(model):
+    sizes = (TINY.n_kv_heads, TINY.head_dim)
+    layers = [flashlib.ContiguousCache(1, room, *sizes) for room in (10, 10, 2)]
+    with pytest.raises(flashlib.ArgumentError, match="another layer 2"):
+        model.prefill(tokens(3), "numpy", cache=ModelCache(layers))
+    assert [layer.seqlens.tolist() for layer in layers] == [[0], [0], [0]]

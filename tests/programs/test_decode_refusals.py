@@ -12,6 +12,7 @@ from flashlib.programs.tkg import checks
 from flashlib.programs.tkg.sizes import TkgSizes
 
 SHAPE, TYPE = flashlib.ShapeError, flashlib.DTypeError
+VALUE = flashlib.ArgumentError
 BASE = (2, 2, 3, 256, 256, 64)
 F32 = np.float32
 
@@ -289,6 +290,91 @@ def test_refuses(case):
     refuse(make(), error, words)
 
 
+def filled(value, dtype=F32):
+    """A mask of ones with one other value."""
+    mask = np.ones((256, 2, 2, 3), dtype)
+    mask[100, 1, 0, 2] = value
+    return mask
+
+
+def positions(value):
+    pos = np.full((2, 3), 100, F32)
+    pos[1, 2] = value
+    return pos
+
+
+def config(**fields):
+    sizes = {"curr_sprior": 256, "full_sprior": 256}
+    return TkgConfig(**(sizes | {"use_pos_id": True, "qk_in_sb": True} | fields))
+
+
+JAGGED = [[1], [1, 2]]
+ARRAYS = ("q", "k_active", "v_active", "k_prior", "v_prior", "pos_ids", "active_mask")
+MORE_ARRAYS = ("start_pos_ids", "active_blocks_table", "sink", "inv_freqs")
+ODD = {
+    **{
+        f"{name}-jagged": ({name: JAGGED}, SHAPE, f"{name} is .*one length")
+        for name in (*ARRAYS, *MORE_ARRAYS, "mask", "rope_pos_ids")
+    },
+    "q-none": ({"q": None}, TYPE, "q is object"),
+    "lnc-float": ({"lnc": 2.0}, SHAPE, "lnc is 2.0"),
+    "lnc-bool": ({"lnc": True}, SHAPE, "lnc is True"),
+    "spec-none": ({"spec": None}, flashlib.MachineError, "spec is None"),
+    "hardened": ({"hardened": "no"}, VALUE, "hardened is 'no'"),
+    "sink-nan": ({"sink": F32([[0], [np.nan]])}, VALUE, "sink has .nan."),
+    "sink-inf": ({"sink": F32([[np.inf], [0]])}, VALUE, "sink has .inf."),
+    "pos-nan": ({"pos_ids": positions(np.nan)}, VALUE, "pos_ids has .nan."),
+    "pos-inf": ({"pos_ids": positions(np.inf)}, VALUE, "pos_ids has .inf."),
+    "pos-half": ({"pos_ids": positions(1.5)}, VALUE, "pos_ids has .1.5."),
+    "start-nan": ({"start_pos_ids": positions(np.nan)}, VALUE, "start_pos_ids has"),
+    "config-none": ({"config": None}, VALUE, "config is None"),
+    "config-dict": ({"config": {"curr_sprior": 256}}, VALUE, "config is "),
+    "slots-str": ({"config": config(curr_sprior="x")}, VALUE, "curr_sprior is 'x'"),
+    "slots-float": ({"config": config(curr_sprior=128.0)}, VALUE, "curr_sprior is 128"),
+    "full-bool": ({"config": config(full_sprior=True)}, VALUE, "full_sprior is True"),
+    "tile-float": ({"config": config(fa_tile_s_prior=1e3)}, VALUE, "fa_tile_s_prior"),
+    "block-none": ({"config": config(block_len=None)}, VALUE, "block_len is None"),
+    "switch-str": ({"config": config(strided_mm1="no")}, VALUE, "strided_mm1 is 'no'"),
+    "switch-int": ({"config": config(use_pos_id=1)}, VALUE, "use_pos_id is 1"),
+}
+
+
+@pytest.mark.parametrize("change, error, words", ODD.values(), ids=ODD)
+def test_refuses_odd_values(change, error, words):
+    refuse(base(change=change), error, words)
+
+
+@pytest.mark.parametrize("value", [0.5, -1, np.nan, 2, np.inf, -np.inf], ids=str)
+def test_a_mask_holds_zeros_and_ones(value):
+    words = "mask has .*mask == 0 .*mask != 0"
+    refuse(base(given_mask=filled(value)), VALUE, words)
+    active = np.ones((3, 2, 2, 3), F32)
+    active[0, 1, 1, 2] = value
+    refuse(base(change={"active_mask": active}), VALUE, f"active_{words}")
+    with pytest.raises(VALUE, match=f"active_{words}"):
+        mask_call({"active_mask": active})
+
+
+def test_flags_of_one_byte_hold_zeros_and_ones():
+    refuse(base(given_mask=filled(255, np.uint8)), VALUE, "mask has .255.")
+
+
+def test_values_of_numpy_are_values():
+    plain, same = base(), base() | {"lnc": np.int64(1), "hardened": np.False_}
+    names = ("tp_k_prior", "strided_mm1", "use_pos_id", "qk_in_sb")
+    flags = {n: np.bool_(getattr(plain["config"], n)) for n in names}
+    same["config"] = config(**flags, fa_tile_s_prior=np.int32(128))
+    plain["config"] = config(
+        **{n: bool(v) for n, v in flags.items()}, fa_tile_s_prior=128
+    )
+    np.testing.assert_array_equal(*(attention_tkg(**c).out for c in (plain, same)))
+
+
+def test_an_infinitely_negative_sink_is_none():
+    plain, none = base(), base(change={"sink": np.full((2, 1), -np.inf, F32)})
+    np.testing.assert_array_equal(*(attention_tkg(**c).out for c in (plain, none)))
+
+
 @pytest.mark.parametrize("name, value", [("strided_mm1", True), ("tp_k_prior", False)])
 def test_pages_need_switches(name, value):
     call = base(LONG, **PAGES)
@@ -360,6 +446,18 @@ def mask_call(change):
         ({"dtype": np.int64}, TYPE, "int64"),
         ({"spec": NC_V2}, flashlib.MachineError, "generation 3"),
         ({"lnc": 0}, SHAPE, "lnc is 0"),
+        ({"pos_ids": JAGGED}, SHAPE, "pos_ids is .*one length"),
+        ({"start_pos_ids": JAGGED}, SHAPE, "start_pos_ids is .*one length"),
+        ({"active_mask": JAGGED}, SHAPE, "active_mask is .*one length"),
+        ({"pos_ids": np.full((2, 3), np.nan, F32)}, VALUE, "pos_ids has .nan."),
+        ({"n_heads": 1.0}, VALUE, "n_heads is 1.0"),
+        ({"n_heads": True}, VALUE, "n_heads is True"),
+        ({"s_prior_tile": 128.0}, VALUE, "s_prior_tile is 128.0"),
+        ({"s_prior_offset": 0.0}, VALUE, "s_prior_offset is 0.0"),
+        ({"hardened": 1}, VALUE, "hardened is 1"),
+        ({"lnc": 1.0}, SHAPE, "lnc is 1.0"),
+        ({"spec": None}, flashlib.MachineError, "spec is None"),
+        ({"config": None}, VALUE, "config is None"),
         (
             {"config": TkgConfig(curr_sprior=500, full_sprior=512)},
             SHAPE,

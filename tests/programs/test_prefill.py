@@ -263,6 +263,80 @@ def test_shares_of_two_cores():
     assert cut(1, 1, 2048, 2048, 8, window=300) == [[(0, 8)], [(0, 8)]]
 
 
+def test_a_sink_counts_once_over_two_sections():
+    q, k, v = draw(1, 4, 8), draw(1, 10241, 8, seed=1), draw(1, 10241, 8, seed=2)
+    v[..., 0] = 1  # so that a heavier sink is seen
+    sink = np.float32([[9.5]])
+    result = attention_cte(q, k, v, causal=False, sink=sink)
+    want = golden(q, k, v, 8**-0.5, np.ones((1, 4, 10241), bool), sink)
+    share = 1 - want[0][0, :, 0]
+    assert (share > 0.2).all() and (share < 0.8).all()
+    close(result, want)
+    np.testing.assert_allclose(result.recip[0, :4, 0], want[2][0], rtol=1e-3)
+
+
+def test_an_infinitely_negative_sink_is_none():
+    q, k, v = GOOD["q"], GOOD["k"], GOOD["v"]
+    none = attention_cte(q, k, v, sink=np.full((2, 1), -np.inf))
+    np.testing.assert_array_equal(none.out, attention_cte(q, k, v).out)
+
+
+def test_numbers_of_numpy_are_numbers():
+    q, k, v = GOOD["q"], GOOD["k"], GOOD["v"]
+    plain = attention_cte(q, k, v, scale=1.0, window=9, q_offset=3).out
+    same = attention_cte(
+        q,
+        k,
+        v,
+        scale=np.float32(1),
+        window=np.int16(9),
+        q_offset=np.uint8(3),
+        causal=np.True_,
+        lnc=np.int64(1),
+    ).out
+    np.testing.assert_array_equal(same, plain)
+
+
+@pytest.mark.parametrize("window", [2**24, 2**31, 10**30])
+def test_a_window_wider_than_all_keys_cuts_nothing(window):
+    q, k, v = GOOD["q"], GOOD["k"], GOOD["v"]
+    plain = attention_cte(q, k, v, scale=1.0).out
+    wide = attention_cte(q, k, v, scale=1.0, window=window).out
+    np.testing.assert_array_equal(wide, plain)
+
+
+def test_the_last_position_that_float32_tells_apart():
+    q, k, v = GOOD["q"], GOOD["k"], GOOD["v"]
+    far = attention_cte(q, k, v, q_offset=2**24 - 20).out
+    np.testing.assert_array_equal(far, attention_cte(q, k, v, causal=False).out)
+
+
+def test_nothing_is_skipped_where_the_offset_reaches_the_stride():
+    """From q_offset = q_stride on, the last row sees a key beyond the plan."""
+    q, k, v = draw(1, 128, 16), draw(1, 1024, 16, seed=1), draw(1, 1024, 16, seed=2)
+    k[0, 512], q[0, -1] = 8, 8  # the last row looks at its own key alone
+    for offset, tiles in ((3, 1), (4, 2)):
+        result = attention_cte(q, k, v, q_offset=offset, q_stride=4)
+        assert counts(result)["mm1", "nc_matmul"] == tiles
+        close(result, golden(q, k, v, 0.25, seen(128, 1024, None, offset, 4)))
+
+
+def test_a_window_skips_keys_that_just_left_it():
+    """Row 640 keeps keys 512 to 640 of a window of 129: key 511 is out."""
+    q, k, v = draw(1, 768, 16) * 0.25, draw(1, 768, 16, seed=1), draw(1, 768, 16)
+    found = counts(attention_cte(q, k, v, window=129, scale=1.0))
+    assert found["mm1", "nc_matmul"] == 5 + 2
+    assert found["mm2", "nc_matmul"] == 1 + 5 * 2
+
+
+def test_keys_up_to_the_first_row_need_no_mask():
+    """Row 128 sees all of keys 0 to 128."""
+    q, k, v = draw(1, 256, 16), draw(1, 129, 16, seed=1), draw(1, 129, 16, seed=2)
+    result = attention_cte(q, k, v)
+    assert counts(result)["mask", "affine_select"] == 1
+    close(result, golden(q, k, v, 0.25, seen(256, 129)))
+
+
 GOOD = {"q": draw(2, 20, 8), "k": draw(1, 30, 8), "v": draw(1, 30, 8)}
 PRIOR = {"k_prior": GOOD["k"], "v_prior": GOOD["v"], "prior_used_len": 3, "scale": 1.0}
 SHAPE, TYPE, VALUE = flashlib.ShapeError, flashlib.DTypeError, flashlib.ArgumentError
@@ -297,6 +371,37 @@ REFUSED = [
     ({"bound_max": np.zeros(20), "scale": 1.0}, SHAPE, "bound_max"),
     ({"sink": np.zeros((1, 1))}, SHAPE, "sink has shape"),
     ({"lnc": 3}, SHAPE, "lnc is 3"),
+    ({"lnc": 1.0}, SHAPE, "lnc is 1.0"),
+    ({"lnc": True}, SHAPE, "lnc is True"),
+    ({"lnc": "x"}, SHAPE, "lnc is 'x'"),
+    ({"causal": "no"}, VALUE, "causal is 'no'"),
+    ({"causal": 1}, VALUE, "causal is 1"),
+    ({"tp_q": None}, VALUE, "tp_q is None"),
+    ({"tp_k": 0}, VALUE, "tp_k is 0"),
+    ({"tp_out": []}, VALUE, "tp_out is "),
+    ({"window": 1.5, "scale": 1.0}, VALUE, "window is 1.5"),
+    ({"window": "x", "scale": 1.0}, VALUE, "window is 'x'"),
+    ({"window": True, "scale": 1.0}, VALUE, "window is True"),
+    ({"q_offset": 1.5}, VALUE, "q_offset is 1.5"),
+    ({"q_offset": None}, VALUE, "q_offset is None"),
+    ({"q_offset": 2**31}, VALUE, "q_offset is 2147483648"),
+    ({"q_offset": 2**24 - 19}, VALUE, "last row sits at 16777216"),
+    ({"q_stride": 1.5}, VALUE, "q_stride is 1.5"),
+    ({"scale": "x"}, VALUE, "scale is 'x'"),
+    ({"scale": True}, VALUE, "scale is True"),
+    ({"scale": [1.0]}, VALUE, "scale is .1.0."),
+    ({"scale": 10**400}, VALUE, "scale is 1000"),
+    ({"scale": 1e39}, VALUE, "scale is 1e.39"),
+    ({"sink": np.full((2, 1), np.nan)}, VALUE, "sink has NaN"),
+    ({"sink": np.float32([[0], [np.inf]])}, VALUE, "sink has .inf"),
+    ({"sink": np.float64([[0], [1e39]])}, VALUE, "sink has .inf."),
+    ({"bound_min": np.full((20, 1), np.nan), "scale": 1.0}, VALUE, "bound_min has"),
+    ({"q": [[1], [1, 2]]}, SHAPE, "q is .*one length"),
+    ({"q": None}, TYPE, "q is object"),
+    ({"sink": [[1], [1, 2]]}, SHAPE, "sink is .*one length"),
+    (PRIOR | {"k_prior": [[1], [1, 2]]}, SHAPE, "k_prior is .*one length"),
+    (PRIOR | {"prior_used_len": [[1], [1, 2]]}, SHAPE, "prior_used_len is .*one"),
+    ({"spec": None}, flashlib.MachineError, "spec is None"),
     ({"spec": NC_V2}, flashlib.MachineError, "generation 3"),
 ]
 

@@ -42,11 +42,20 @@ def _branches_in_place(a: State, b: State) -> State:
     return np.float64(high[0]), np.float64(low[1] * corr + high[1]), acc
 
 
+def _float32(a: State, b: State) -> State:
+    a, b = (tuple(map(np.float32, state)) for state in (a, b))
+    return _list(a, b)
+
+
 MERGE_WRONG = {
     "drops_one_at_equal_maxima": _drops_one_at_equal_maxima,
     "halves_at_equal_maxima": _halves_at_equal_maxima,
 }
-MERGE_RIGHT = {"a_list": _list, "scales_one_state": _branches_in_place}
+MERGE_RIGHT = {
+    "a_list": _list,
+    "scales_one_state": _branches_in_place,
+    "in_float32": _float32,
+}
 
 
 def _lookup_with_a_constant(n: int) -> float:
@@ -69,4 +78,5 @@ RISES_WRONG = {
 RISES_RIGHT = {
     "fractions": lambda n: sum(Fraction(1, j) for j in range(1, n + 1)),
     "an_array": lambda n: (1 / np.arange(1, n + 1)).sum(),
+    "in_float32": lambda n: (1 / np.arange(1, n + 1, dtype=np.float32)).sum(),
 }

@@ -34,7 +34,7 @@ def shortened_prefill() -> Finding:
         round(percent) == CLAIMED[backend][n] for (backend, n), percent in found.items()
     )
     listed = ", ".join(
-        f"{backend} at {n:,} {percent:.1f} %" for (backend, n), percent in found.items()
+        f"{backend} at {n:,} {percent:.1f}%" for (backend, n), percent in found.items()
     )
     return Finding.of(right, f"the quoted times give: {listed}")
 

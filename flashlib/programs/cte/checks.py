@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from flashlib.errors import ArgumentError, DTypeError
+from flashlib.errors import ArgumentError, DTypeError, shown
 from flashlib.machine.dtypes import BFLOAT16, FLOAT16, FLOAT32
 from flashlib.programs.blocks import LANES
-from flashlib.programs.cte.sizes import CteSizes
-from flashlib.programs.refusals import refuse
+from flashlib.programs.cte.sizes import POSITIONS, CteSizes
+from flashlib.programs.refusals import as_array, check_whole, finite, refuse
 
 TYPES = (FLOAT32, FLOAT16, BFLOAT16)
 LONGEST = 131072
@@ -60,6 +60,13 @@ def _check_switches(s: CteSizes) -> None:
         f"1 to {MOST_PARTS}; row i sits at q_offset + i * q_stride",
         ArgumentError,
     )
+    last = s.q_offset + (s.seq_q - 1) * s.q_stride
+    refuse(
+        last >= POSITIONS,
+        f"q_offset is {s.q_offset} and the last row sits at {last}; expected less than "
+        f"{POSITIONS}; positions are compared in float32, exact below",
+        ArgumentError,
+    )
     refuse(
         s.window is not None and s.window < 1,
         f"window is {s.window}; expected 1 or more; it counts the row itself",
@@ -79,27 +86,33 @@ def _check_switches(s: CteSizes) -> None:
     )
 
 
+def checked_positions(
+    window: object, q_offset: object, q_stride: object
+) -> tuple[int | None, int, int]:
+    """Integers that say where the rows sit and how far they look back."""
+    check_whole(q_offset=q_offset, q_stride=q_stride)
+    if window is not None:
+        check_whole(window=window)
+        window = min(int(window), POSITIONS)  # no two positions are so far apart
+    return window, int(q_offset), int(q_stride)
+
+
 def checked_scale(scale: float | None, s: CteSizes) -> float:
     """1/sqrt(d) unless given; 1 alone where the mask acts before the scale."""
     outside = s.window is not None or s.prior > 0 or s.packed
+    if scale is not None:
+        scale = finite("scale", scale)
     refuse(
-        outside and (scale is None or scale != 1.0),
+        outside and scale != 1.0,
         f"scale is {scale} with window, prior or bounds; expected 1.0; range_select "
         "takes scores as they leave the product; scale q yourself and say scale=1.0",
         ArgumentError,
     )
-    if scale is None:
-        return 1 / math.sqrt(s.head_dim)
-    refuse(
-        not math.isfinite(scale),
-        f"scale is {scale}; expected a finite number; it multiplies every score",
-        ArgumentError,
-    )
-    return float(scale)
+    return 1 / math.sqrt(s.head_dim) if scale is None else scale
 
 
-def check_column(name: str, x: np.ndarray, rows: int) -> None:
-    """A column of numbers, one per row."""
+def checked_column(name: str, x: np.ndarray, rows: int) -> np.ndarray:
+    """A column of numbers, one per row, in float32."""
     refuse(
         x.shape != (rows, 1),
         f"{name} has shape {x.shape}; expected ({rows}, 1); one value per row",
@@ -109,15 +122,23 @@ def check_column(name: str, x: np.ndarray, rows: int) -> None:
         f"{name} is {x.dtype.name}; expected numbers; compared in float32",
         DTypeError,
     )
+    with np.errstate(over="ignore"):
+        x = x.astype(np.float32)
+    refuse(
+        bool(np.isnan(x).any()),
+        f"{name} has NaN; expected numbers; nothing compares with NaN; repair the row",
+        ArgumentError,
+    )
+    return x
 
 
 def checked_prior_used(value: object, prior: int) -> int:
     """An int, or an array of one, from 0 to the length of the prefix."""
-    array = np.asarray(value)
+    array = as_array("prior_used_len", value)
     refuse(
         array.size != 1 or array.ndim > 1 or array.dtype.kind not in "iu",
-        f"prior_used_len is {value!r}; expected an integer or shape (1,); one length "
-        "for all rows",
+        f"prior_used_len is {shown(value)}; expected an integer or shape (1,); one "
+        "length for all rows",
     )
     used = int(array.reshape(-1)[0])
     refuse(

@@ -18,6 +18,8 @@ SEQUENCE_SPLIT = 1024
 EARLY_SHARE = 0.65
 #: Windows up to this are cut by range_select, wider ones by two affine_selects.
 NARROW_WINDOW = 128
+#: Positions are compared in float32, which is exact below.
+POSITIONS = 2**24
 
 
 class Keys(NamedTuple):
@@ -183,7 +185,7 @@ class CteSizes:
         return out
 
     def _cut(self) -> int:
-        """Groups of the first core: 65 % when causal, blended with half by prefix."""
+        """Groups of the first core: 65% when causal, blended with half by prefix."""
         share = 0.5
         unknown = self.moved and not self.strided_part
         if self.causal and self.window is None and not unknown:

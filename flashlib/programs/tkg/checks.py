@@ -5,13 +5,15 @@ beside: heads times queries in one bank, queries on the partitions of one fold, 
 page numbers that exist.
 """
 
+from dataclasses import fields
+
 import numpy as np
 
-from flashlib.errors import DTypeError
+from flashlib.errors import ArgumentError, DTypeError, shown
 from flashlib.machine.dtypes import BFLOAT16, FLOAT8, FLOAT32
 from flashlib.machine.spec import Spec
 from flashlib.programs.blocks import LANES
-from flashlib.programs.refusals import refuse
+from flashlib.programs.refusals import check_flags, check_whole, refuse
 from flashlib.programs.tkg.config import TkgConfig
 from flashlib.programs.tkg.sizes import GROUP_COLUMNS, TILE_BYTES, TkgSizes
 
@@ -27,8 +29,22 @@ def positive(**sizes: int) -> None:
         )
 
 
+def check_kinds(config: TkgConfig) -> None:
+    """Switches are bools and sizes are integers."""
+    refuse(
+        not isinstance(config, TkgConfig),
+        f"config is {shown(config)}; expected a TkgConfig; it fixes the kernel; pass "
+        "TkgConfig(curr_sprior=..., full_sprior=...)",
+        ArgumentError,
+    )
+    for field in fields(TkgConfig):
+        check = check_flags if field.type is bool else check_whole
+        check(**{field.name: getattr(config, field.name)})
+
+
 def check_tiling(config: TkgConfig) -> None:
     """Numbers of slots that do not depend on the arrays."""
+    check_kinds(config)
     positive(curr_sprior=config.curr_sprior, full_sprior=config.full_sprior)
     refuse(
         config.curr_sprior > config.full_sprior,

@@ -4,9 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flashlib.errors import DTypeError
+from flashlib.errors import ArgumentError, DTypeError
 from flashlib.machine.spec import Spec
-from flashlib.programs.refusals import check_core, refuse
+from flashlib.programs.refusals import (
+    check_core,
+    check_flags,
+    check_sink,
+    refuse,
+)
 from flashlib.programs.tkg import checks
 from flashlib.programs.tkg.config import TkgConfig
 from flashlib.programs.tkg.sizes import TkgSizes, sizes_of
@@ -36,6 +41,7 @@ def check_call(
 ) -> TkgSizes:
     """Check everything that can be known before the first instruction."""
     check_core(spec, lnc)
+    check_flags(hardened=hardened)
     checks.check_config(config)
     names = ("k_active", "v_active", "k_prior", "v_prior")
     types = {name: getattr(x, name).dtype for name in names}
@@ -51,6 +57,7 @@ def check_call(
     _check_rotation(x, s, config)
     if x.sink is not None:
         expect("sink", x.sink, (n_heads, 1), "one value per head", np.float32)
+        check_sink(x.sink)
     checks.check_room(s, spec, x.q.itemsize, x.k_prior.itemsize, hardened)
     return s
 
@@ -173,7 +180,7 @@ def _check_masking(x: TkgOperands, s: TkgSizes, config: TkgConfig) -> None:
         check_positions(name, getattr(x, name), s)
     columns = (s.batch, s.n_heads, s.seq)
     for name, first in (("mask", s.slots), ("active_mask", s.seq)):
-        check_flags(name, getattr(x, name), (first, *columns))
+        check_mask(name, getattr(x, name), (first, *columns))
 
 
 def check_positions(name: str, array: np.ndarray | None, s: TkgSizes) -> None:
@@ -187,9 +194,17 @@ def check_positions(name: str, array: np.ndarray | None, s: TkgSizes) -> None:
         "are compared in float32; cast it",
         DTypeError,
     )
+    if array.dtype == np.float32:
+        found = array[~np.isfinite(array) | (array != np.rint(array))]
+        refuse(
+            found.size > 0,
+            f"{name} has {found[:1].tolist()}; expected whole numbers; a position is "
+            "the number of a slot; pass integers",
+            ArgumentError,
+        )
 
 
-def check_flags(name: str, array: np.ndarray | None, shape: tuple) -> None:
+def check_mask(name: str, array: np.ndarray | None, shape: tuple) -> None:
     """A mask has one flag per key and query."""
     if array is None:
         return
@@ -199,6 +214,14 @@ def check_flags(name: str, array: np.ndarray | None, shape: tuple) -> None:
         f"{name} is {array.dtype.name}; expected bool, uint8 or float32; 1 is attend; "
         "cast it",
         DTypeError,
+    )
+    found = array[(array != 0) & (array != 1)]
+    refuse(
+        found.size > 0,
+        f"{name} has {found[:1].tolist()}; expected 0 and 1 only; 1 is attend, and a "
+        "mask is no bias; pass mask == 0 for a mask that is added (0 and -inf), mask "
+        "!= 0 for flags",
+        ArgumentError,
     )
 
 
