@@ -29,7 +29,7 @@ def compiled_text(build):
         found["kernel"] = numba.njit(**{**SETTINGS, "cache": False})(function)
         return found["kernel"]
 
-    def compile_instead(builder, *arguments, room=None):
+    def compile_instead(builder, *arguments, threads=None, room=None):
         panels = () if room is None else (np.empty(room, np.float32),)
         builder(uncached, host_target(), 0)(*arguments, *panels)
 
