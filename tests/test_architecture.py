@@ -256,7 +256,7 @@ def test_fast_math_is_never_all_of_it(path):
 
 @every_file
 def test_nothing_is_left_to_do(path):
-    assert not re.search(r"\b(TODO|FIXME|XXX)\b", path.read_text())
+    assert not re.search(r"\b(TO" r"DO|FIX" r"ME|XXX)\b", path.read_text())
 
 
 CORE = (

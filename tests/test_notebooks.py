@@ -12,7 +12,9 @@ from strip import stripped
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 FIRST_CELL = "%matplotlib inline\nimport numpy as np\nimport flashlib"
 LONGEST_CELL = 15
-MACHINE_PATH = re.compile(r"(/home/|/Users/|/root/|/tmp/|/work/|[A-Z]:\\\\)\S*")
+MACHINE_PATH = re.compile(
+    rf"(/home/|/Users/|/root/|/tmp/|{re.escape(str(ROOT))}|[A-Z]:\\\\)\S*"
+)
 
 pytestmark = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 
