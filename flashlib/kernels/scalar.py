@@ -105,6 +105,8 @@ def flash_rows(q, k, v, mask, bias, sink, scale, softcap, left, right, tile, out
     zero, one, lowest = q.dtype.type(0), q.dtype.type(1), q.dtype.type(-np.inf)
     s = np.empty(tile, q.dtype)
     acc = np.empty(head_dim_v, q.dtype)
+    # compiler: asked once, not for every pair of a call without mask and bias
+    may_hide = mask.size > 0 or bias.size > 0
     for h in range(n_heads):
         g = h // (n_heads // n_kv_heads)
         for i in range(seq_q):
@@ -119,7 +121,7 @@ def flash_rows(q, k, v, mask, bias, sink, scale, softcap, left, right, tile, out
                 # Pass 1: the scores of the tile, and their maximum.
                 m_tile = lowest
                 for j in range(start, stop):
-                    if not is_hidden(mask, bias, h, i, j):
+                    if not (may_hide and is_hidden(mask, bias, h, i, j)):
                         s_j = score(q[i, h], k[j, g], scale, softcap, bias, h, i, j)
                         s[j - start] = s_j
                         m_tile = max(m_tile, s_j)
@@ -136,7 +138,7 @@ def flash_rows(q, k, v, mask, bias, sink, scale, softcap, left, right, tile, out
                 # Pass 2: weights into the denominator, values into the numerator.
                 row[:] = zero
                 for j in range(start, stop):
-                    if not is_hidden(mask, bias, h, i, j):
+                    if not (may_hide and is_hidden(mask, bias, h, i, j)):
                         p = np.exp(s[j - start] - base)
                         l, lost = add(l, lost, p)
                         for d in range(head_dim_v):

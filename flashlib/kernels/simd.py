@@ -3,7 +3,9 @@
 Two loops do all the work, and each is written so that a compiler can turn it
 into vector instructions. A dot product is one long chain of additions, each
 waiting for the one before; four sums that know nothing of each other keep
-four additions in flight. Adding a weighted row of values has no chain at all.
+four additions in flight. Each takes a quarter of the row, so that neighbors in
+memory go to the same sum and fill a register together. Adding a weighted row of
+values has no chain at all.
 
 Arguments are those of :mod:`flashlib.kernels.scalar`; the two kernels differ
 in these loops and in nothing else.
@@ -19,16 +21,16 @@ __all__ = ["attend_head", "build_simd"]
 
 @inner
 def dot(a, b):
-    """Return the dot product of two rows, in four independent sums."""
+    """Return the dot product of two rows, a quarter of it in each of four sums."""
     zero = a.dtype.type(0)
     s0, s1, s2, s3 = zero, zero, zero, zero
-    whole = a.size // 4 * 4
-    for d in range(0, whole, 4):
+    part = a.size // 4
+    for d in range(part):
         s0 += a[d] * b[d]
-        s1 += a[d + 1] * b[d + 1]
-        s2 += a[d + 2] * b[d + 2]
-        s3 += a[d + 3] * b[d + 3]
-    for d in range(whole, a.size):
+        s1 += a[d + part] * b[d + part]
+        s2 += a[d + 2 * part] * b[d + 2 * part]
+        s3 += a[d + 3 * part] * b[d + 3 * part]
+    for d in range(4 * part, a.size):
         s0 += a[d] * b[d]
     return (s0 + s1) + (s2 + s3)
 
@@ -43,9 +45,10 @@ def saxpy(acc, p, row):
 @inner
 def score_tile(q_row, k, mask, bias, h, g, i, start, stop, scale, softcap, s):
     """Write the scores of a tile into `s`; return their maximum and how many."""
+    may_hide = mask.size > 0 or bias.size > 0
     m_tile, seen = q_row.dtype.type(-np.inf), 0
     for j in range(start, stop):
-        if is_hidden(mask, bias, h, i, j):
+        if may_hide and is_hidden(mask, bias, h, i, j):
             continue
         s_j = dot(q_row, k[j, g]) * scale
         if softcap > 0:
@@ -65,6 +68,7 @@ def attend_head(
     """Write attention of every row of head `h` into `out` and `lse`."""
     offset, g = len(k) - len(q), h // (q.shape[1] // k.shape[1])
     zero, one, lowest = q.dtype.type(0), q.dtype.type(1), q.dtype.type(-np.inf)
+    may_hide = mask.size > 0 or bias.size > 0
     s, acc = np.empty(tile, q.dtype), np.empty(v.shape[2], q.dtype)
     for i in range(len(q)):
         lo = max(i + offset - left, 0)
@@ -90,7 +94,7 @@ def attend_head(
             base = m if m > lowest else zero
             row[:] = zero
             for j in range(start, stop):
-                if not is_hidden(mask, bias, h, i, j):
+                if not (may_hide and is_hidden(mask, bias, h, i, j)):
                     p = np.exp(s[j - start] - base)
                     l, lost = add(l, lost, p)
                     saxpy(row, p, v[j, g])

@@ -30,23 +30,18 @@ def fitted(tile: Tile, result: np.ndarray | Masked) -> tuple:
     return tile, result, where
 
 
-def write(tile: Tile, result: np.ndarray, where: object, matmul: bool) -> None:
-    """Store fitted values and mark them as written."""
+def write(tile: Tile, result: np.ndarray, where: object, known: int) -> None:
+    """Store fitted values, and what is known of them: WRITTEN or PRODUCT."""
     storage = tile.storage
-    if where is None:
-        tile.array[...] = result
-        if not storage.complete:
-            # subtle: once complete, marks are not looked at again
-            if tile.array.size == storage.size:
-                storage.complete = True
-            else:
-                tile.mark[...] = True
-    else:
+    # subtle: outside psum, states are not looked at again once all is written
+    watched = not storage.complete or storage.memory == "psum"
+    if where is not None:
         np.copyto(tile.array, result, where=where)
-        if not storage.complete:
-            tile.mark[...] |= where
-    if tile.matmul is not None:
-        if where is None:
-            tile.matmul[...] = matmul
-        else:
-            np.copyto(tile.matmul, matmul, where=where)
+        if watched:
+            np.copyto(tile.state, known, where=where)
+        return
+    tile.array[...] = result
+    if watched:
+        tile.state[...] = known
+        if tile.array.size == storage.size:
+            storage.complete = True

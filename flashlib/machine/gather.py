@@ -166,7 +166,7 @@ def fetch(src: Gather, first: np.ndarray) -> np.ndarray:
     taken = first >= 0
     where = np.where(taken, first, 0)[:, None] + np.where(taken[:, None], inner, 0)
     base = src.base
-    if not base.storage.complete and not base.mark.reshape(-1)[where[taken]].all():
+    if not base.storage.complete and not base.state.reshape(-1)[where[taken]].all():
         raise UninitializedError(
             "src has unwritten elements in a gathered row; expected all written; "
             "fresh memory holds no value; fill the tensor first"

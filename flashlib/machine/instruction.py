@@ -19,6 +19,7 @@ from flashlib.machine import commit, placement, rules
 from flashlib.machine.commit import Masked
 from flashlib.machine.pattern import Gather
 from flashlib.machine.spec import Spec
+from flashlib.machine.storage import WRITTEN
 from flashlib.machine.tile import ON_CHIP, Tile
 from flashlib.machine.trace import Record
 
@@ -81,6 +82,7 @@ class Instruction:
     names: tuple[str, ...]
     defaults: dict[str, object]
     lanes: bool
+    leaves: int
 
     def run(self, machine, args: tuple, kwargs: dict, where: tuple) -> object:
         """Check, execute, record; return the destination.
@@ -102,7 +104,7 @@ class Instruction:
             else:
                 written = [commit.fitted(values[k], r) for k, r in results.items()]
         for tile, result, mask in written:
-            commit.write(tile, result, mask, self.name == "nc_matmul")
+            commit.write(tile, result, mask, self.leaves)
         machine.trace.records.append(self._record(issue, values, tiles, where))
         return values[self.names[0]]
 
@@ -217,6 +219,7 @@ def instruction(
     limits: tuple[str, ...] = (),
     choose: Callable | None = None,
     lanes: bool = True,
+    leaves: int = WRITTEN,
 ) -> Callable[[Callable], Instruction]:
     """Declare the function below as an instruction of the machine.
 
@@ -238,6 +241,8 @@ def instruction(
         Picks the default engine from the operands.
     lanes : bool
         False for DMA and messages, which have no lanes and no start rule.
+    leaves : int
+        State of the elements that it writes; PRODUCT for products.
     """
 
     def declare(body: Callable) -> Instruction:
@@ -262,6 +267,7 @@ def instruction(
             names=names,
             defaults=defaults,
             lanes=lanes,
+            leaves=leaves,
         )
         REGISTRY[declared.name] = declared
         return declared

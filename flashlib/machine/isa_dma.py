@@ -25,6 +25,8 @@ from flashlib.machine.pattern import Gather
 from flashlib.machine.tile import Tile
 
 OOB_MODES = ("error", "skip")
+#: 32 KiB of float32: how much of a tensor is turned at a time.
+BLOCK_ELEMENTS = 8192
 TRANSPOSES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
 
 #: DMA time is bytes and latency, not engine cycles: see the timeline.
@@ -151,10 +153,23 @@ def dma_transpose(
 
     def transposed() -> np.ndarray:
         rules.all_written("src", src)
-        # rows first: a step of 4,096 bytes would hit the same cache set every time
-        return np.ascontiguousarray(src.array).transpose(order)
+        return _turned(src.array, order)
 
     return transposed
+
+
+def _turned(array: np.ndarray, order: tuple[int, ...]) -> np.ndarray:
+    """Transpose by blocks of rows that fit the first-level cache.
+
+    Columns of a whole tensor are 4,096 bytes apart: they would meet in one set of
+    the cache, and drive each other out.
+    """
+    out = np.empty([array.shape[axis] for axis in order], array.dtype)
+    rows = max(1, BLOCK_ELEMENTS * len(array) // array.size)
+    for first in range(0, len(array), rows):
+        block = np.ascontiguousarray(array[first : first + rows])
+        out[..., first : first + rows] = block.transpose(order)
+    return out
 
 
 def _transpose_axes(dst: Tile, src: Tile | Gather, axes: object) -> tuple[int, ...]:

@@ -17,6 +17,7 @@ from flashlib.machine import rules
 from flashlib.machine.dtypes import BFLOAT16, FLOAT8, FLOAT32, FLOATS, as_float32
 from flashlib.machine.instruction import PSUM, SBUF, Cost, Issue, instruction
 from flashlib.machine.spec import MIN_CYCLES, Spec
+from flashlib.machine.storage import PRODUCT, UNWRITTEN, WRITTEN
 from flashlib.machine.tile import ON_CHIP, Tile
 from flashlib.machine.trace import Record
 
@@ -44,6 +45,7 @@ def load_stationary_cycles(record: Record) -> float:
 @instruction(
     engines=("tensor",),
     memory={"dst": PSUM, "stationary": SBUF, "moving": SBUF},
+    leaves=PRODUCT,
     cost=Cost("max(min(64, M), N), four times that for float32", _matmul_cycles),
     limits=(
         "contraction (partitions of both operands): equal, at most 128",
@@ -173,25 +175,24 @@ def _accumulates(spec: Spec, dst: Tile, accumulate: bool | None) -> bool | np.nd
     """Decide per element: False overwrites, True adds."""
     if accumulate is False:
         return False
-    matmul, complete = dst.matmul, dst.storage.complete
-    products = np.count_nonzero(matmul)
-    if products == matmul.size:
-        return True
-    if accumulate is None and not complete and not np.count_nonzero(dst.mark):
+    state = dst.state
+    written = np.count_nonzero(state)
+    if written == 0 and accumulate is None:
         return False
-    written = np.True_ if complete else dst.mark
-    if accumulate and not np.all(written):
+    if state.min() == PRODUCT:
+        return True
+    if accumulate and written < state.size:
         raise UninitializedError(
             "accumulate is True; expected dst written by a matmul before; there is "
             "nothing to add to; start with accumulate=False or None"
         )
-    if spec.generation < 4 and np.any(written & ~matmul):
+    if spec.generation < 4 and np.any(state == WRITTEN):
         raise MachineError(
             f"accumulate is {accumulate}; expected dst written by matmuls only; "
             f"adding to psum that another instruction filled is undefined on "
             f"{spec.name}; start with accumulate=False, or add on the vector engine"
         )
-    return np.broadcast_to(written, dst.array.shape)
+    return state != UNWRITTEN
 
 
 def _transpose_cycles(r: Record) -> float:

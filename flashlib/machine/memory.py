@@ -25,7 +25,7 @@ from flashlib.errors import (
 from flashlib.machine.dtypes import as_dtype
 from flashlib.machine.indexing import whole_numbers
 from flashlib.machine.spec import Spec
-from flashlib.machine.storage import Storage
+from flashlib.machine.storage import UNWRITTEN, WRITTEN, Storage
 from flashlib.machine.tile import Tile
 
 _numbers = itertools.count()
@@ -58,12 +58,12 @@ class Memory:
             ) from None
         storage = self._claim(array.shape, as_dtype(array.dtype))
         storage.complete = True
-        return self._tile(storage, np.array(array, storage.dtype, order="C"), None)
+        return self._tile(storage, np.array(array, storage.dtype, order="C"), WRITTEN)
 
     def _alloc(self, shape: Sequence[int], dtype: object, **place: object) -> Tile:
         storage = self._claim(shape, as_dtype(dtype), **place)
         array = np.empty(storage.shape, storage.dtype)
-        return self._tile(storage, array, np.zeros(storage.shape, bool))
+        return self._tile(storage, array, UNWRITTEN)
 
     def _claim(self, shape: Sequence[int], dtype: np.dtype, **place: object) -> Storage:
         shape = self._checked_shape(shape)
@@ -76,9 +76,11 @@ class Memory:
             scope.append(storage)
         return storage
 
-    def _tile(self, storage: Storage, array: np.ndarray, mark: object) -> Tile:
-        matmul = np.zeros(storage.shape, bool) if self.name == "psum" else None
-        return Tile(storage, array, mark, matmul, 0 if self.on_chip else None)
+    def _tile(self, storage: Storage, array: np.ndarray, known: int) -> Tile:
+        state = None
+        if known == UNWRITTEN or self.name == "psum":
+            state = np.full(storage.shape, known, np.uint8)
+        return Tile(storage, array, state, 0 if self.on_chip else None)
 
     def _checked_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         shape = whole_numbers("shape", shape)

@@ -210,16 +210,16 @@ def one_bank(name: str, tile: Tile, spec: Spec) -> None:
 def all_written(name: str, tile: Tile) -> None:
     """Every element of an input has been written."""
     if not tile.is_written():
-        missing = tile.mark.size - int(np.count_nonzero(tile.mark))
+        missing = tile.state.size - int(np.count_nonzero(tile.state))
         raise UninitializedError(
-            f"{name} has {missing} unwritten elements of {tile.mark.size}; expected "
+            f"{name} has {missing} unwritten elements of {tile.state.size}; expected "
             "all written; fresh memory holds no value; memset or load it first"
         )
 
 
 def written(name: str, tile: Tile, row: int) -> None:
     """One row of an operand has been written."""
-    if not tile.storage.complete and not tile.mark[row].all():
+    if not tile.storage.complete and not tile.state[row].all():
         raise UninitializedError(
             f"{name} has unwritten elements in row {row}; expected all written; fresh "
             "memory holds no value; memset or load it first"

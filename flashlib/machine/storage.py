@@ -6,6 +6,10 @@ from flashlib.errors import PlacementError
 
 ON_CHIP = frozenset({"sbuf", "psum"})
 
+#: What is known of an element. Only psum tells who wrote it: the tensor engine adds
+#: to its own products and to nothing else.
+UNWRITTEN, WRITTEN, PRODUCT = 0, 1, 2
+
 
 class Storage:
     """One allocation: who owns it, where it lies, and whether it is alive."""

@@ -13,7 +13,7 @@ from flashlib.errors import FreeSizeError, PartitionError
 from flashlib.machine.dtypes import poison
 from flashlib.machine.indexing import explicit_key, plain_index, whole, whole_numbers
 from flashlib.machine.pattern import Gather, checked_pattern, resolve, revisits
-from flashlib.machine.storage import ON_CHIP, Storage
+from flashlib.machine.storage import ON_CHIP, UNWRITTEN, Storage
 
 __all__ = ["ON_CHIP", "Tile"]
 
@@ -39,10 +39,9 @@ class Tile:
         "at",
         "broadcast",
         "free_size",
-        "mark",
-        "matmul",
         "partitions",
         "start",
+        "state",
         "storage",
         "whole",
     )
@@ -51,8 +50,7 @@ class Tile:
         self,
         storage: Storage,
         array: np.ndarray,
-        mark: np.ndarray | None,
-        matmul: np.ndarray | None,
+        state: np.ndarray | None,
         start: int | None,
         at: int = 0,
         base: "Tile | None" = None,
@@ -60,8 +58,8 @@ class Tile:
     ):
         self.storage = storage
         self.array = array
-        self.mark = mark
-        self.matmul = matmul
+        #: What is known of every element, see storage; None once all is written.
+        self.state = state
         #: First partition on chip, None in HBM.
         self.start = start
         #: Bytes from the start of the tensor to the first element.
@@ -121,7 +119,7 @@ class Tile:
         """Copy out. Unwritten elements show the poison: NaN, or the largest integer."""
         out = np.array(self.array, order="C")
         if not self.storage.complete:
-            out[~self.mark] = poison(out.dtype)
+            out[self.state == UNWRITTEN] = poison(out.dtype)
         return out
 
     def free(self) -> None:
@@ -133,7 +131,7 @@ class Tile:
         storage = self.storage
         if storage.complete:
             return True
-        if not self.mark.all():
+        if not self.state.all():
             return False
         storage.complete = self.array.size == storage.size and not self.broadcast
         return True
@@ -153,12 +151,11 @@ class Tile:
         return self._window(key, start, self.at + skipped)
 
     def _window(self, key: tuple, start: int | None, at: int) -> "Tile":
-        mark, matmul = self.mark, self.matmul
+        state = self.state
         return Tile(
             self.storage,
             self.array[key],
-            None if mark is None else mark[key],
-            None if matmul is None else matmul[key],
+            None if state is None else state[key],
             start,
             at,
             self.base,
@@ -253,12 +250,11 @@ class Tile:
 
     def _view(self, function: Callable) -> "Tile":
         """Apply a view that starts at the same element."""
-        mark, matmul = self.mark, self.matmul
+        state = self.state
         return Tile(
             self.storage,
             function(self.array),
-            None if mark is None else function(mark),
-            None if matmul is None else function(matmul),
+            None if state is None else function(state),
             self.start,
             self.at,
             self.base,

@@ -48,12 +48,9 @@ class Bench:
 
     def snapshot(self):
         contents = [t.numpy().tobytes() for t in self.tiles]
-        marks = [
-            t.mark is None or t.storage.complete or t.mark.copy().tobytes()
-            for t in self.tiles
-        ]
+        states = [t.state is None or t.state.tobytes() for t in self.tiles]
         sums = (self.m.state.sum_registers.tobytes(), self.m.state.sums_known.tobytes())
-        return contents, marks, sums, len(self.m.trace)
+        return contents, states, sums, len(self.m.trace)
 
     @contextmanager
     def refuses(self, error, *words):
