@@ -4,8 +4,8 @@ PYTHON ?= python3
 # Which groups of pyproject.toml are installed; .ci/run asks for more.
 EXTRAS ?= numba,plots,widgets,tests
 N ?=
-# What `make measure` times; see flashlib/measure.
-CLAIM ?= prefill
+# What `make measure` times; without a name it lists what there is.
+CLAIM ?=
 PORT ?= 8000
 
 PY := .venv/bin/python
@@ -51,10 +51,10 @@ serve: book ## build, then serve the pages on this machine (PORT=8000)
 	@$(PY) -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
 
 browser: $(READY) ## test the built pages in Chromium (needs EXTRAS with browser)
-	@$(PY) -m pytest tests/browser
+	@$(PY) -m pytest -n auto tests/browser
 
-measure: $(READY) ## time one claim and write it down, such as CLAIM=decode
-	@$(PY) -m flashlib.measure.$(CLAIM)
+measure: $(READY) ## time a claim and write it down, such as CLAIM=decode; or list them
+	@$(PY) -m flashlib.measure $(CLAIM)
 
 clean: ## remove what was built and executed
 	rm -rf _build .executed .pytest_cache .ruff_cache .hypothesis

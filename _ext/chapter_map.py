@@ -50,9 +50,14 @@ def read_chapters(root):
 
 
 def described_modules(root):
-    """Return the modules that the API page describes, which can be linked."""
-    text = (root / "book" / "api.md").read_text(encoding="utf-8")
-    return set(re.findall(r"auto(?:module|summary):: *([\w.]+)", text))
+    """Return the modules that the API pages describe, which can be linked."""
+    pages = [path.read_text(encoding="utf-8") for path in api_pages(root)]
+    return set(re.findall(r"auto(?:module|summary):: *([\w.]+)", "\n".join(pages)))
+
+
+def api_pages(root):
+    """Return the pages that describe modules."""
+    return sorted((root / "book").glob("api*.md"))
 
 
 class ChapterMap(SphinxDirective):
@@ -60,7 +65,7 @@ class ChapterMap(SphinxDirective):
 
     def run(self):
         root = pathlib.Path(self.env.srcdir)
-        for path in [*root.glob("flashlib/**/*.py"), root / "book" / "api.md"]:
+        for path in [*root.glob("flashlib/**/*.py"), *api_pages(root)]:
             self.env.note_dependency(str(path))
         chapters, described = read_chapters(root), described_modules(root)
         head = [[nodes.Text(t)] for t in ("Module", "What it holds", "Chapters")]

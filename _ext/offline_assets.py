@@ -17,8 +17,12 @@ VENDORED = ".vendor"
 CITATION_ROLE = re.compile(
     r' role="doc-biblioentry"| role="list"(?= class="citation-list")'
 )
-# On a phone a table scrolls sideways, which keys do only to what can have the focus.
-FOCUSABLE = '<table tabindex="0"'
+# MathJax sets a formula as a block of its own, after which a line may end.
+TOGETHER = re.compile(
+    r'(\(?<span class="math notranslate nohighlight">[^<]*</span>[.,;:!?)]+)'
+)
+# MyST-NB marks a notebook that ran with an emoji, for which many a system has no font.
+EMOJI = {"<p>✅</p>": "<p>✓</p>", "<p>❌</p>": "<p>✗</p>"}
 # The theme's fontawesome.js turns every <i> into <svg>, also those that widgets add
 # later; the play buttons then fail when they look for their <i> again.
 KEEP_WIDGET_ICONS = "window.FontAwesomeConfig = { observeMutations: false };"
@@ -68,11 +72,15 @@ def drop_thebe(app, pagename, templatename, context, doctree):
 
 
 def mend_markup(app, pagename, templatename, context, doctree):
-    """Leave out roles that are deprecated or wrong; let keys scroll a wide table."""
+    """Mend what the tools write: roles, tables, marks, and formulas before a stop."""
     if "body" in context:
         body = CITATION_ROLE.sub("", context["body"])
+        body = TOGETHER.sub(r'<span class="fl-together">\1</span>', body)
+        for emoji, mark in EMOJI.items():
+            body = body.replace(emoji, mark)
+        # a table scrolls sideways, which keys do only to what can have the focus
         context["body"] = body.replace(
-            '<table class="table', f'{FOCUSABLE} class="table'
+            '<table class="table', '<table tabindex="0" class="table'
         )
 
 

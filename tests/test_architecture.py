@@ -28,6 +28,7 @@ LAYERS = (
     {"programs"},
     {"model", "testing"},
     {"contract"},
+    {"experiments"},
     {"measure", "mutants"},
     {"plots"},
     {"exercises"},
@@ -261,8 +262,9 @@ def test_nothing_is_left_to_do(path):
 
 CORE = (
     "__init__.py attention.py batches.py decode.py errors.py layout.py masks.py "
-    "online_softmax.py output.py problem.py reference.py scores.py testing.py "
-    "traffic.py validation.py varlen.py backends/__init__.py backends/base.py "
+    "online_softmax.py output.py problem.py reference.py scores.py traffic.py "
+    "validation.py varlen.py testing/__init__.py testing/exact.py testing/inputs.py "
+    "testing/judge.py testing/rule.py backends/__init__.py backends/base.py "
     "backends/scalar.py cache/__init__.py cache/base.py cache/contiguous.py "
     "cache/paged.py cache/ring.py contract/__init__.py kernels/scalar.py "
     "ledger/__init__.py mutants/__init__.py"
@@ -278,6 +280,32 @@ def test_the_public_layer_is_documented_and_annotated(name):
             assert ast.get_docstring(node), node.name
             if not name.startswith("kernels"):
                 annotated(node)
+
+
+# An empty package has nothing to list.
+MACHINE = [
+    name_of(path)
+    for path in FILES
+    if part(path) in MACHINE_SIDE and len(tree(path).body) > 1
+]
+
+
+def public_members(node):
+    """Yield public classes, functions and methods, not what a function holds."""
+    for member in node.body:
+        if isinstance(member, (ast.ClassDef, ast.FunctionDef)):
+            if not member.name.startswith("_"):
+                yield member
+                if isinstance(member, ast.ClassDef):
+                    yield from public_members(member)
+
+
+@pytest.mark.parametrize("name", MACHINE)
+def test_the_machine_and_its_programs_are_documented_and_annotated(name):
+    for member in public_members(tree(PACKAGE / name)):
+        assert ast.get_docstring(member), member.name
+        if isinstance(member, ast.FunctionDef):
+            annotated(member)
 
 
 # Here a decorator or a base class may have the words for a function.
@@ -314,13 +342,14 @@ def annotated(function):
     assert function.returns is not None, function.name
 
 
-@pytest.mark.parametrize("name", CORE)
+@pytest.mark.parametrize("name", [*CORE, *MACHINE])
 def test_public_lists_name_what_is_there(name):
     module = tree(PACKAGE / name)
     lists = [
         ast.literal_eval(node.value)
         for node in module.body
-        if isinstance(node, ast.Assign) and node.targets[0].id == "__all__"
+        if isinstance(node, ast.Assign)
+        and getattr(node.targets[0], "id", None) == "__all__"
     ]
     assert len(lists) == 1 and lists[0] == sorted(lists[0], key=order)
 

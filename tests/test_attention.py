@@ -8,7 +8,8 @@ import pytest
 from ways import Way, same_bits, ways
 
 import flashlib
-from flashlib.backends import Backend, Choice, get_backend
+from flashlib.backends import Backend, get_backend
+from flashlib.layout import repeat_kv
 from flashlib.testing import (
     assert_accurate,
     error_report,
@@ -167,6 +168,36 @@ def test_one_array_as_query_key_and_value(way):
     assert same_bits(way(x, x, x), way(x.copy(), x.copy(), x.copy()))
 
 
+WINDOWED = {"causal": {"causal": True}, "window": {"causal": True, "window": 20}}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("options", WINDOWED.values(), ids=list(WINDOWED))
+@pytest.mark.parametrize("seq, n_heads", [(40, 2), (97, 4), (200, 6)])
+def test_grouped_heads_equal_repeated_ones_in_a_prompt(
+    backend, dtype, options, seq, n_heads
+):
+    q, k, v = make_qkv(seq, n_heads=n_heads, n_kv_heads=n_heads // 2, dtype=dtype)
+    grouped = flashlib.flash_attention(q, k, v, backend=backend, **options)
+    many = (repeat_kv(x, 2) for x in (k, v))
+    repeated = flashlib.flash_attention(q, *many, backend=backend, **options)
+    assert same_bits(grouped, repeated)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_that_share_a_block_do_not_show(backend, dtype, seed):
+    """With four heads in a group, other rows stand beside a row than with one."""
+    call = make_qkv(33, 130, n_heads=4, n_kv_heads=1, head_dim=8, seed=seed)
+    q, k, v = (x.astype(dtype) for x in call)
+    grouped = flashlib.flash_attention(q, k, v, backend=backend, causal=True)
+    many = (repeat_kv(x, 4) for x in (k, v))
+    repeated = flashlib.flash_attention(q, *many, backend=backend, causal=True)
+    assert same_bits(grouped, repeated)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_sink_of_minus_infinity_is_none(backend):
     q, k, v = make_qkv(5)
@@ -183,30 +214,6 @@ def test_the_whole_matrix_is_never_held():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 0.2 * 4 * 1500**2
-
-
-def test_names_and_the_automatic_choice():
-    assert BACKENDS[0] == "numpy"
-    for name in BACKENDS:
-        backend = get_backend(name)
-        assert backend.name == name and get_backend(name) is backend
-        assert get_backend(backend) is backend
-    assert get_backend("auto").name == get_backend().name
-    if "scalar" not in BACKENDS:
-        assert get_backend("auto").name == "numpy"
-    else:
-        assert get_backend("auto").name != "numpy"
-
-
-def test_choices_have_reasons():
-    problem, _ = flashlib.problem.attention_problem(*make_qkv(4))
-    for name in BACKENDS:
-        choice = get_backend(name).choose(problem)
-        assert isinstance(choice, Choice)
-        expected = "materialized" if name == "blas" else "flash"
-        assert choice.algorithm == expected and len(choice.reason) > 10
-    explicit = get_backend("numpy").choose(problem, "materialized")
-    assert explicit == ("materialized", "asked for")
 
 
 def test_an_explicit_algorithm_is_what_runs():

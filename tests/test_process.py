@@ -138,6 +138,10 @@ can_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has n
 
 @can_fork
 def test_h13_fork_before_the_first_kernel():
+    """A child forked after the import runs its first parallel kernel.
+
+    Seen in numba#7872, as the other rows of tests/known_faults.
+    """
     run(SOME + FORK)
 
 
@@ -163,6 +167,10 @@ def read_only_install(tmp_path):
 
 
 def test_h32_read_only_install_without_a_home(read_only_install):
+    """Where no cache can be written, kernels are compiled and the import works.
+
+    Seen in numba#4032, numba#4908, LMCache#4597.
+    """
     nowhere = "/dev/null/nowhere"
     place = f"assert flashlib.__file__.startswith({str(read_only_install)!r})\n"
     run(

@@ -21,7 +21,7 @@ def find(number):
     names = sorted(path.stem for path in execute.SOURCE.glob("*.ipynb"))
     found = [name for name in names if number and name.startswith(number)]
     if len(found) != 1:
-        sys.exit(f"chapter: N is {number!r}; expected the start of one of {names}")
+        sys.exit(f"chapter: N has {number!r}; expected the start of one of {names}")
     return found[0]
 
 

@@ -1,10 +1,10 @@
-"""Write book/api.md, the page that lists every module of the package.
+"""Write book/api*.md, the pages that list every module of the package.
 
-    .venv/bin/python tools/write_api.py            # write it
+    .venv/bin/python tools/write_api.py            # write them
     .venv/bin/python tools/write_api.py --check    # only say what would change
 
 A new module falls into the first section below with a pattern that matches it. The
-page is written from the tree: change a title or an order here, not there.
+pages are written from the tree: change a title or an order here, not there.
 """
 
 import importlib
@@ -13,23 +13,17 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-PAGE = ROOT / "book" / "api.md"
-DESCRIPTION = (
-    "Every module of flashlib, layer by layer, with its functions and classes."
-)
-HEAD = f"""\
+BOOK = ROOT / "book"
+HEAD = """\
 ---
 myst:
   html_meta:
-    description: {DESCRIPTION}
+    description: {description}
 ---
 
-# The package
+# {title}
 
-`import flashlib` gives the public layer and loads NumPy only.
-Everything below it is grouped by layer.
-The first line of each module ends with the chapters that explain it;
-the [chapter map](chapter_map.md) has them in one table.
+{words}
 """
 # What a reader looks for first; other functions follow in the order of their names.
 FIRST = (
@@ -43,7 +37,7 @@ FIRST = (
     "merge_heads",
 )
 # Title, sentence, patterns of modules shown with their members, of modules without.
-SECTIONS = (
+CORE = (
     (
         "What is computed",
         "A problem is stated and validated once: sizes, the band of keys that each "
@@ -64,6 +58,8 @@ SECTIONS = (
         "attention varlen decode",
         "",
     ),
+)
+ENGINE = (
     (
         "Backends",
         "Each answers every call, or says no with a reason.",
@@ -72,6 +68,8 @@ SECTIONS = (
     ),
     ("Caches", "Where keys and values are kept between calls.", "cache/*", ""),
     ("Kernels", "The loops. Nothing here validates.", "kernels/*", ""),
+)
+MACHINE = (
     (
         "The machine",
         "A simulated accelerator with 128 partitions and programs for it, module by "
@@ -85,12 +83,15 @@ SECTIONS = (
         "",
         "model/**/*",
     ),
+)
+INSTRUMENTS = (
     (
         "Instruments",
         "Inputs, oracle and errors in units; the contract as runnable checks; the "
-        "museum of wrong kernels; measurements.",
-        "testing measure/**/* contract/__init__ contract/check contract/run "
-        "mutants/__init__ mutants/mutant mutants/loop mutants/call",
+        "museum of wrong kernels; counted experiments and timed measurements.",
+        "testing testing/**/* experiments/* measure/**/* contract/__init__ "
+        "contract/check contract/run mutants/__init__ mutants/mutant mutants/loop "
+        "mutants/call",
         "contract/* mutants/*",
     ),
     (
@@ -100,6 +101,46 @@ SECTIONS = (
         "exercises/__init__ exercises/exercise exercises/guard exercises/catalogue "
         "ledger/__init__ ledger/rows",
         "widgets/* plots/* exercises/**/* ledger/**/*",
+    ),
+)
+# File, title, description, first sentences, sections; the public layer opens the first.
+PAGES = (
+    (
+        "api",
+        "The package",
+        "What import flashlib gives, its errors, and the modules of the core.",
+        """\
+`import flashlib` gives the public layer and loads NumPy only.
+Everything below it is grouped by layer, on four pages: this one,
+[the engine](api_engine.md), [the machine and the model](api_machine.md) and
+[instruments](api_instruments.md).
+The first line of each module ends with the chapters that explain it;
+the [chapter map](chapter_map.md) has them in one table.""",
+        CORE,
+    ),
+    (
+        "api_engine",
+        "The engine, module by module",
+        "Backends, caches and kernels of flashlib.",
+        "What runs attention on a processor. "
+        "The [public layer](api.md) says how it is called.",
+        ENGINE,
+    ),
+    (
+        "api_machine",
+        "The machine and the model, module by module",
+        "The simulated accelerator of flashlib, its programs, and the language model.",
+        "Part III runs on the machine; chapters 10 and 13 run the model. The "
+        "instructions of the machine have a [page of their own]"
+        "(../notebooks/isa_reference.ipynb).",
+        MACHINE,
+    ),
+    (
+        "api_instruments",
+        "Instruments, module by module",
+        "What flashlib is tested, measured, drawn and taught with.",
+        "Nothing here takes part in a computation.",
+        INSTRUMENTS,
     ),
 )
 
@@ -154,34 +195,42 @@ def public_layer(package):
     )
 
 
-def page():
-    """Return the page and the modules that no section takes."""
+def pages():
+    """Return the text of every page, and the modules that no section takes."""
     package = importlib.import_module("flashlib")
     exported = {n: getattr(package, n).__module__ for n in package.__all__}
     taken = {"flashlib", "flashlib.errors"}
+    sections = [section for *_, own in PAGES for section in own]
     # members first: a pattern without them takes what is left
-    shown = [list(modules(section[2], taken)) for section in SECTIONS]
-    plain = [list(modules(section[3], taken)) for section in SECTIONS]
-    text = [HEAD, public_layer(package)]
-    for (title, words, *_), full, bare in zip(SECTIONS, shown, plain, strict=True):
-        text.append(f"## {title}\n\n{words}\n")
-        text += [block(name, True, exported) for name in full]
-        text += [block(name, False, exported) for name in bare]
-    return "\n".join(text), list(modules("**/*", taken))
+    shown = {title: list(modules(full, taken)) for title, _, full, _ in sections}
+    plain = {title: list(modules(bare, taken)) for title, _, _, bare in sections}
+    texts = {}
+    for number, (name, title, description, words, own) in enumerate(PAGES):
+        text = [HEAD.format(title=title, description=description, words=words)]
+        if number == 0:
+            text.append(public_layer(package))
+        for section, sentence, *_ in own:
+            text.append(f"## {section}\n\n{sentence}\n")
+            text += [block(module, True, exported) for module in shown[section]]
+            text += [block(module, False, exported) for module in plain[section]]
+        texts[name] = "\n".join(text)
+    return texts, list(modules("**/*", taken))
 
 
 def main(arguments):
-    """Write or compare the page; return what kept it from being right."""
-    text, homeless = page()
+    """Write or compare the pages; return what kept them from being right."""
+    texts, homeless = pages()
     if homeless:
-        return f"no section takes {', '.join(homeless)}; add a pattern to SECTIONS"
+        return f"no section takes {', '.join(homeless)}; add a pattern to a section"
     if arguments != ["--check"]:
-        PAGE.write_text(text, encoding="utf-8")
+        for name, text in texts.items():
+            (BOOK / f"{name}.md").write_text(text, encoding="utf-8")
         return 0
-    same = PAGE.exists() and PAGE.read_text(encoding="utf-8") == text
-    return (
-        0 if same else "book/api.md is not what the tree says; run tools/write_api.py"
-    )
+    for name, text in texts.items():
+        path = BOOK / f"{name}.md"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            return f"book/{name}.md is not what the tree says; run tools/write_api.py"
+    return 0
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ class Backend:
         k: np.ndarray,
         v: np.ndarray,
         *,
-        algorithm: str = "flash",
+        algorithm: str,
         tile: int = DEFAULT_TILE,
     ) -> AttentionOutput:
         """Run attention of `seq_q` rows; `algorithm` is one that `choose` gave.
@@ -127,7 +127,8 @@ class Backend:
         cache_seqlens : numpy.ndarray of int
             Live keys per sequence, ``[batch]``; later slots are not read.
         num_splits : int, optional
-            Cut the keys into as many parts; default: the backend decides.
+            Cut the keys into as many parts; default: the backend decides, and runs
+            the algorithm that its gate prefers.
         """
         result = _empty(problem, len(q))
         for b, length in enumerate(map(int, cache_seqlens)):
@@ -174,7 +175,7 @@ class Backend:
         v: np.ndarray,
         segments: np.ndarray,
     ) -> AttentionOutput:
-        """Run every segment of packed rows on its own; other rows are empty.
+        """Run every segment of packed rows as the gate prefers; other rows are empty.
 
         Parameters
         ----------
@@ -194,7 +195,10 @@ class Backend:
                 slice(k_start, k_start + seq_k),
             )
             own = replace(problem, seq_q=seq_q, seq_k=seq_k)
-            out[rows], lse[rows] = self.prefill(own, q[rows], k[keys], v[keys])
+            algorithm = self.preferred(own).algorithm
+            out[rows], lse[rows] = self.prefill(
+                own, q[rows], k[keys], v[keys], algorithm=algorithm
+            )
         return AttentionOutput(out, lse)
 
     def in_parts(
@@ -220,7 +224,10 @@ class Backend:
     ) -> None:
         live = problem.over_keys(len(k))
         if num_splits is None:
-            result.out[b], result.lse[b] = self.prefill(live, q[b], k, v)
+            algorithm = self.preferred(live).algorithm
+            result.out[b], result.lse[b] = self.prefill(
+                live, q[b], k, v, algorithm=algorithm
+            )
         else:
             result.out[b], result.lse[b] = self.in_parts(live, q[b], k, v, num_splits)
 

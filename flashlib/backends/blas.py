@@ -71,12 +71,6 @@ class BlasBackend(Backend):
             head.result()
         return result
 
-    def flash(
-        self, problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int
-    ) -> AttentionOutput:
-        """Run materialized all the same: decode and packed rows arrive here."""
-        return self.materialized(problem, q, k, v)
-
     def in_parts(
         self,
         problem: Problem,
@@ -85,5 +79,9 @@ class BlasBackend(Backend):
         v: np.ndarray,
         num_splits: int,
     ) -> AttentionOutput:
-        """Run in one part: whole matrices are not merged."""
+        """Run all keys at once, whatever `num_splits` says.
+
+        Parts serve kernels that hold a part of the scores; here all scores of a head
+        exist, and their softmax has nothing to merge.
+        """
         return self.materialized(problem, q, k, v)

@@ -7,7 +7,8 @@ from flashlib.backends.scalar import kernel_arrays
 from flashlib.chains import DEFAULT_TILE
 from flashlib.kernels.blocked import build_blocked
 from flashlib.kernels.decode import build_decode
-from flashlib.kernels.launch import launch, register_tile, workers
+from flashlib.kernels.launch import launch, workers
+from flashlib.kernels.targets import register_tile
 from flashlib.output import AttentionOutput
 from flashlib.problem import Problem
 

@@ -97,7 +97,7 @@ class Tracing(Backend):
         k: np.ndarray,
         v: np.ndarray,
         *,
-        algorithm: str = "flash",
+        algorithm: str,
         tile: int = DEFAULT_TILE,
     ) -> AttentionOutput:
         """Run the prefill of `inner`."""

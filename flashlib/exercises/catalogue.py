@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
+from flashlib.errors import ArgumentError
 from flashlib.exercises.exercise import Exercise
 
 
@@ -16,8 +17,9 @@ def catalogue() -> dict[str, Exercise]:
         module = importlib.import_module(f"{__package__}.{info.name}")
         for exercise in getattr(module, "EXERCISES", ()):
             if exercise.number in found:
-                raise ValueError(
-                    f"number is {exercise.number!r}; expected one exercise each"
+                raise ArgumentError(
+                    f"number has {exercise.number!r} twice; expected one exercise "
+                    "each; a page finds an exercise by its number; renumber one"
                 )
             found[exercise.number] = exercise
     return found

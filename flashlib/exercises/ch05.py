@@ -93,7 +93,7 @@ def _answer(
         got = attend_row(q, *strips, scale, tile)
     p = np.exp(s - s.max())
     try:
-        expect_close(got, p @ v / p.sum(), f"{what}: the answer", atol=1e-9)
+        expect_close(got, p @ v / p.sum(), f"{what}: the answer", atol=1e-6)
     except WrongStepError as wrong:
         beyond = next((strip.beyond for strip in strips if strip.beyond), "")
         raise WrongStepError(f"{wrong}{beyond}") from None

@@ -111,7 +111,12 @@ def _other_rounding(passes: Callable) -> None:
     def tiny_tiles(q, k, v, **options):
         return PlainLoop()(q, k, v, **{**options, "tile": 1})
 
+    def in_double(q, k, v, **options):
+        call = (x.astype(np.float64) for x in (q, k, v))
+        return materialized_attention(*call, **options)
+
     _accepts(passes, tiny_tiles, "the right loop in tiles of 1")
+    _accepts(passes, in_double, "the score matrix in float64")
 
 
 def _no_max(passes: Callable) -> None:

@@ -13,7 +13,7 @@ from flashlib.exercises.exercise import (
     expect_close,
     expect_numbers,
 )
-from flashlib.measure.shapes import loads_per_fma, tile_bytes
+from flashlib.experiments.shapes import loads_per_fma, tile_bytes
 from flashlib.online_softmax import OnlineSoftmax
 from flashlib.row import SCORES
 

@@ -14,7 +14,7 @@ from flashlib.exercises.exercise import (
     expect_close,
     expect_numbers,
 )
-from flashlib.measure.published import RUNS
+from flashlib.experiments.published import RUNS
 
 # ---- 11.1 ----------------------------------------------------------------------------
 

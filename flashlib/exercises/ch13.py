@@ -15,7 +15,7 @@ from flashlib.exercises.exercise import (
     expect_close,
     expect_numbers,
 )
-from flashlib.measure.division import add_up, divide_first, divide_last
+from flashlib.experiments.division import add_up, divide_first, divide_last
 
 # ---- 13.1 ----------------------------------------------------------------------------
 
@@ -106,6 +106,8 @@ def _attack(safe: Callable) -> None:
         second = int(np.where(np.arange(6) == best, -np.inf, row).argmax())
         off = float(rng.integers(0, 8)) / 4
         lead = row[best] - row[second]
+        if lead == 2 * off:
+            continue  # a tie, which has a step of its own
         _asks(safe, row, off, bool(lead > 2 * off), f"the lead is {lead}")
 
 

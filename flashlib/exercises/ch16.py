@@ -14,10 +14,10 @@ from flashlib.exercises.exercise import (
     expect_close,
     expect_numbers,
 )
+from flashlib.experiments.decode_work import decode_work
 from flashlib.machine import NC_V3
 from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
-from flashlib.measure.decode_work import decode_work
 
 # n_heads, n_kv_heads, new tokens, bytes of one number
 CASES = ((16, 8, 1, 2), (64, 8, 1, 2), (64, 8, 4, 2), (64, 8, 1, 4), (64, 8, 4, 1))
@@ -75,7 +75,11 @@ def _called(answer: Callable, columns: int = 8) -> tuple[Tile, np.ndarray, Machi
     shapes = (16, columns), (16, BLOCK), (BLOCK, 24)
     q, k, v = (0.3 * rng.standard_normal(s).astype(np.float32) for s in shapes)
     out = answer(m, *(m.sbuf.put(x) for x in (q, k, v)))
-    expect(isinstance(out, Tile), f"the answer is {out!r}; expected a tensor, 1 Tile")
+    expect(
+        isinstance(out, Tile),
+        f"the answer is of the type {type(out).__name__}; expected 1 tensor of the "
+        "machine, a Tile",
+    )
     return out, v.T.astype(np.float64) @ np.exp(k.T.astype(np.float64) @ q), m
 
 
@@ -161,6 +165,7 @@ layout = Exercise(
     title="The layout that needs no transpose",
     stars=2,
     steps=(
+        Step("the program runs and returns a tensor", _called),
         Step("the width of v lies on the partitions", _test_shape),
         Step("the sums are right for 1, 8 and 200 columns", _test_value),
         Step("nothing is transposed on the way", _test_no_transpose),

@@ -14,11 +14,10 @@ from flashlib.exercises.exercise import (
     expect_close,
     expect_numbers,
 )
+from flashlib.programs.blocks import PARTITIONS
 from flashlib.programs.cache_call import to_pages
 from flashlib.programs.slot_layout import SlotLayout
 from flashlib.programs.tkg.sizes import resized_block_len
-
-LANES = 128
 
 # ---- 21.1 ----------------------------------------------------------------------------
 
@@ -117,7 +116,7 @@ def resize(block_len: int, slots: int, cores: int) -> tuple[int, int]:
 
 
 def _smaller(block_len: int, slots: int, cores: int) -> tuple[int, int]:
-    length = min(block_len, slots // (cores * LANES))
+    length = min(block_len, slots // (cores * PARTITIONS))
     return length, block_len // length
 
 
@@ -126,7 +125,7 @@ def _one_core(block_len: int, slots: int, cores: int) -> tuple[int, int]:
 
 
 def _exactly_128(block_len: int, slots: int, cores: int) -> tuple[int, int]:
-    length = slots // (cores * LANES)
+    length = slots // (cores * PARTITIONS)
     return length, max(block_len // length, 1)
 
 
@@ -173,9 +172,12 @@ def _tokens(answer: Callable, block_len: int, slots: int, core: int, cores: int)
     table, (pool,) = to_pages((tokens,), block_len, seed=21)
     index = answer(table[0].astype(np.int64), block_len // unit, core, cores)
     share = slots // cores
-    folds = share // (LANES * unit)
+    folds = share // (PARTITIONS * unit)
     shape = np.shape(index)
-    expect(shape == (LANES, folds), f"the index is {shape}; expected {(LANES, folds)}")
+    expect(
+        shape == (PARTITIONS, folds),
+        f"the index is {shape}; expected {(PARTITIONS, folds)}",
+    )
     parts = pool.reshape(-1, unit)
     index = np.asarray(index)
     expect(
@@ -188,8 +190,8 @@ def _tokens(answer: Callable, block_len: int, slots: int, core: int, cores: int)
         low >= 0 and top < len(parts),
         f"block numbers run from {low} to {top}; expected 0 to {len(parts) - 1}",
     )
-    want = SlotLayout(share // LANES, unit).slots(core * share)
-    return parts[index], want.reshape(LANES, folds, unit)
+    want = SlotLayout(share // PARTITIONS, unit).slots(core * share)
+    return parts[index], want.reshape(PARTITIONS, folds, unit)
 
 
 def _test_index(*call: int) -> Callable:

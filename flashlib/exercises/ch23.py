@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from flashlib.exercises.exercise import Exercise, Step, expect, expect_numbers
-from flashlib.measure.two_kernels import prefill_times, prefill_trace
+from flashlib.experiments.two_kernels import prefill_times, prefill_trace
 
 # ---- 23.1 ----------------------------------------------------------------------------
 

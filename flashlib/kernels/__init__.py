@@ -1,1 +1,1 @@
-"""Loops that Numba compiles; nothing else in the package imports it (chapter 5)."""
+"""Loops that Numba compiles; Numba is imported here and nowhere else (chapter 5)."""

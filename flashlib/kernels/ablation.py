@@ -14,8 +14,9 @@ import numpy as np
 from numba import prange
 
 from flashlib.kernels.jit import inner
+from flashlib.kernels.room import aligned
 from flashlib.kernels.rows import add_rows, dot_rows
-from flashlib.kernels.threads import aligned, counters, next_job
+from flashlib.kernels.threads import counters, next_job
 
 __all__ = ["build_ablation"]
 

@@ -36,6 +36,7 @@ from flashlib.kernels.jit import inner
 from flashlib.kernels.lanes import (
     Rules,
     Segment,
+    add_sinks,
     load_queries,
     start_state,
     store_rows,
@@ -46,8 +47,8 @@ from flashlib.kernels.panels import (
     cut_panels,
     list_tiles,
     pack_tiles,
-    round_up,
 )
+from flashlib.kernels.room import round_up
 from flashlib.kernels.threads import counters, next_job
 from flashlib.kernels.tile_softmax import divide_rows
 from flashlib.kernels.tile_step import (
@@ -80,35 +81,34 @@ def list_jobs(segments, lanes_per_job, group):
 
 @inner
 def run_job(
-    q, v, segment: Segment, rules: Rules, packs: Packs, work: Scratch, first, tile,
+    q, v, segment: Segment, rules: Rules, packs: Packs, scratch: Scratch, first, tile,
     out, lse, target,
 ):  # fmt: skip
     """Compute the rows of one job: all tiles of keys, a few blocks of lanes."""
     rows, lanes = rows_of(target), lanes_of(q, target)
     head_dim_v = v.shape[2]
     wide = round_up(head_dim_v, rows)
-    behind = min(len(work.m), round_up(segment.seq_q * segment.group - first, lanes))
-    work.acc[:], work.lost[:] = 0, 0
+    behind = min(len(scratch.m), round_up(segment.seq_q * segment.group - first, lanes))
+    scratch.acc[:], scratch.compensation[:] = 0, 0
     for at in range(0, behind, lanes):
-        load_queries(q, segment, first + at, work, at, target)
-        start_state(
-            segment, rules, first + at, work.m, work.l, work.lo, work.hi, at, lanes
-        )
+        load_queries(q, segment, first + at, scratch, at, target)
+        start_state(segment, rules, first + at, scratch, at, lanes)
     # Stretches are those of the sequence, wherever the rows of this job begin.
-    start, ended = work.lo[0] // tile * tile, 0
-    for k_first in range(start, work.hi[behind - 1], tile):
+    start, ended = scratch.lo[0] // tile * tile, 0
+    for k_first in range(start, scratch.hi[behind - 1], tile):
         if k_first > start and k_first % (CHAIN * tile) == 0:
-            end_stretch(work, lanes, ended == 0)
+            end_stretch(scratch, lanes, ended == 0)
             ended += 1
         for at in range(0, behind, lanes):
             attend_tile(
-                v, segment, rules, packs, work, first + at, at, k_first, tile, target
+                v, segment, rules, packs, scratch, first + at, at, k_first, tile, target
             )
     if ended > 0:
-        end_row(work, lanes)
+        end_row(scratch, lanes)
     for at in range(0, behind, lanes):
-        divide_rows(work.acc, at * wide, head_dim_v, work.l, at, target)
-        store_rows(segment, rules, first + at, work, at, wide, out, lse, target)
+        add_sinks(segment, rules, first + at, scratch, at, lanes)
+        divide_rows(scratch.acc, at * wide, head_dim_v, scratch.l, at, target)
+        store_rows(segment, rules, first + at, scratch, at, wide, out, lse, target)
 
 
 @inner
@@ -117,7 +117,7 @@ def run_jobs(
     lse, target,
 ):  # fmt: skip
     """Run jobs until none is left."""
-    work = make_scratch(q, v, tile, n_blocks, target)
+    scratch = make_scratch(q, v, tile, n_blocks, target)
     group, n_kv_heads = q.shape[1] // v.shape[1], v.shape[1]
     job = next_job(counter)
     while job < len(jobs) * n_kv_heads:
@@ -126,7 +126,7 @@ def run_jobs(
         panel = kv_head * packs.n_panels + panel_start[n]
         q_start, seq_q, k_start, seq_k = segments[n]
         segment = Segment(q_start, seq_q, k_start, seq_k, kv_head, group, panel)
-        run_job(q, v, segment, rules, packs, work, first, tile, out, lse, target)
+        run_job(q, v, segment, rules, packs, scratch, first, tile, out, lse, target)
         job = next_job(counter)
 
 
@@ -145,14 +145,14 @@ def build_blocked(decorate, target, stamp):
         rows, lanes = rows_of(target), lanes_of(q, target)
         tiles, panel_start = list_tiles(segments, tile, rows)
         n_panels = panel_start[-1]
-        k_panels, v_panels, poison = cut_panels(room, k, v, n_panels, rows)
+        k_panels, v_panels, nonfinite = cut_panels(room, k, v, n_panels, rows)
         jobs = list_jobs(segments, n_blocks * lanes, q.shape[1] // k.shape[1])
         to_pack, to_run = counters(1), counters(1)
         for _ in prange(n_workers):
-            packs = Packs(k_panels, v_panels, poison, n_panels)
+            packs = Packs(k_panels, v_panels, nonfinite, n_panels)
             pack_tiles(k, v, segments, tiles, tile, packs, to_pack, target)
         for _ in prange(n_workers):
-            packs = Packs(k_panels, v_panels, poison, n_panels)
+            packs = Packs(k_panels, v_panels, nonfinite, n_panels)
             rules = Rules(mask, bias, sink, scale, softcap, left, right)
             run_jobs(
                 q, v, segments, panel_start, rules, packs, jobs, to_run, tile,

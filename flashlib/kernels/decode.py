@@ -1,10 +1,11 @@
 """Attend a few new queries to a long cache, split over its keys (chapter 14).
 
 One job is one KV head of one sequence over one part of its keys; it leaves a
-partial state ``(m, l, acc)``. Whoever finishes the last part of a head merges
-the states, in the order of the keys, so that nothing depends on the order in
-which threads arrive. How many parts there are depends on the sequence alone,
-never on its batch mates or on the number of cores.
+partial state ``(m, l, compensation, acc)``, where `compensation` holds what rounding
+took from `l`. Whoever finishes the last part of a head merges the states, in the
+order of the keys, so that nothing depends on the order in which threads arrive. How
+many parts there are depends on the sequence alone, never on its batch mates or on
+the number of cores.
 
 A contiguous cache is a paged one with one page per sequence: the kernel knows
 only pages.
@@ -32,11 +33,11 @@ import numpy as np
 from numba import prange
 
 from flashlib.kernels.decode_step import (
-    STEP,
+    KEYS_PER_STEP,
+    BandRules,
     Cache,
-    Rules,
     load_lanes,
-    make_work,
+    make_scratch,
     take_step,
 )
 from flashlib.kernels.jit import inner
@@ -47,13 +48,13 @@ __all__ = ["build_decode"]
 
 
 @inner
-def run_part(q, cache, rules, work, partial, kv_head, part, at, head_dim_v, target):
+def run_part(q, cache, rules, scratch, partial, kv_head, part, at, head_dim_v, target):
     """Compute the state of one part for all lanes of one KV head."""
     b, start, stop, widths = part[0], part[1], part[2], (q.shape[3], head_dim_v)
-    for first in range(start, stop, STEP):
-        count = min(STEP, stop - first)
+    for first in range(start, stop, KEYS_PER_STEP):
+        count = min(KEYS_PER_STEP, stop - first)
         take_step(
-            work, cache, rules, b, kv_head, first, count, partial, at, widths, target
+            scratch, cache, rules, b, kv_head, first, count, partial, at, widths, target
         )
 
 
@@ -65,7 +66,7 @@ def run_parts(
     """Run jobs until none is left."""
     group = q.shape[2] // n_kv_heads
     n_lanes = q.shape[1] * group
-    work = make_work(q, n_lanes, head_dim_v)
+    scratch = make_scratch(q, n_lanes, head_dim_v)
     stride = n_kv_heads * n_lanes
     job = next_job(counter)
     while job < len(parts) * n_kv_heads:
@@ -75,15 +76,17 @@ def run_parts(
         at = number * stride + kv_head * n_lanes
         partial.m[at : at + n_lanes] = -np.inf
         partial.l[at : at + n_lanes] = 0
-        partial.lost[at : at + n_lanes] = 0
+        partial.compensation[at : at + n_lanes] = 0
         partial.acc[at * head_dim_v : (at + n_lanes) * head_dim_v] = 0
-        load_lanes(q, b, kv_head, group, lengths[b], rules, work)
-        run_part(q, cache, rules, work, partial, kv_head, part, at, head_dim_v, target)
+        load_lanes(q, b, kv_head, group, lengths[b], rules, scratch)
+        run_part(
+            q, cache, rules, scratch, partial, kv_head, part, at, head_dim_v, target
+        )
         before, n_parts = part[3], part[4]
         place = b * n_kv_heads + kv_head
         if next_job(finished[place : place + 1]) == n_parts - 1:
             merge_parts(
-                partial, work, at - before * stride, stride, n_parts, sink, kv_head,
+                partial, scratch, at - before * stride, stride, n_parts, sink, kv_head,
                 group, out[b], lse[b],
             )  # fmt: skip
         job = next_job(counter)
@@ -101,14 +104,15 @@ def build_decode(decorate, target, stamp):
         head_dim_v = out.shape[3]
         states = len(parts) * n_kv_heads * (q.shape[1] * (q.shape[2] // n_kv_heads))
         m, l = np.empty(states, q.dtype), np.empty(states, q.dtype)
-        lost = np.empty(states, q.dtype)
+        compensation = np.empty(states, q.dtype)
         acc = np.empty(states * head_dim_v, q.dtype)
         counter, finished = counters(1), counters(len(q) * n_kv_heads)
         for _ in prange(n_workers):
             run_parts(
-                q, Cache(places, table, block_len), Rules(scale, softcap, left, right),
-                sink, lengths, parts, Partial(m, l, lost, acc), counter, finished,
-                n_kv_heads, head_dim_v, out, lse, target,
+                q, Cache(places, table, block_len),
+                BandRules(scale, softcap, left, right), sink, lengths, parts,
+                Partial(m, l, compensation, acc), counter, finished, n_kv_heads,
+                head_dim_v, out, lse, target,
             )  # fmt: skip
         return stamp
 

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import numba
 
-__all__ = ["SETTINGS", "exact", "inner", "kernel", "parallel_kernel", "source_stamp"]
+from flashlib import chains
+
+__all__ = ["SETTINGS", "exact", "inner", "kernel", "source_stamp"]
 
 SETTINGS = {
     "nogil": True,
@@ -23,25 +25,22 @@ SETTINGS = {
 }
 
 
-def kernel(function: Callable) -> Callable:
+def kernel(function: Callable, *, parallel: bool = False) -> Callable:
     """Compile `function` on its first call, and remember it on disk if possible.
+
+    With `parallel` its ``prange`` is spread over the cores.
 
     subtle: Numba looks for a place to write when the decorator runs, and
     raises if there is none. A read-only install must still import, so such a
     kernel is compiled anew in every process instead.
     """
     try:
-        return numba.njit(**SETTINGS)(function)
-    except RuntimeError:
-        return numba.njit(**{**SETTINGS, "cache": False})(function)
-
-
-def parallel_kernel(function: Callable) -> Callable:
-    """Compile like :func:`kernel`, with ``prange`` spread over the cores."""
-    try:
-        return numba.njit(**SETTINGS, parallel=True)(function)
-    except RuntimeError:
-        return numba.njit(**{**SETTINGS, "cache": False}, parallel=True)(function)
+        return numba.njit(**SETTINGS, parallel=parallel)(function)
+    except RuntimeError as error:
+        if "no locator available" not in str(error):
+            raise
+        settings = {**SETTINGS, "cache": False}
+        return numba.njit(**settings, parallel=parallel)(function)
 
 
 def inner(function: Callable) -> Callable:
@@ -66,10 +65,13 @@ def source_stamp() -> int:
 
     subtle: Numba's cache looks only at the file that defines a kernel, and
     would go on using old copies of what lives in other files. A kernel that
-    is built around this number is looked up under it as well.
+    is built around this number is looked up under it as well. The lengths of
+    chains are compiled in, so their file counts.
     """
+    # subtle: a package may come without sources that can be read, in an archive or
+    # compiled to bytecode. Nobody edits its kernels there, so one number will do.
     try:
-        files = sorted(Path(__file__).parent.glob("*.py"))
+        files = [*sorted(Path(__file__).parent.glob("*.py")), Path(chains.__file__)]
         return zlib.crc32(b"".join(file.read_bytes() for file in files))
     except OSError:
         return 0

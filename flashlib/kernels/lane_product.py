@@ -8,18 +8,12 @@ shared dimension. :mod:`flashlib.kernels.microkernel` says it.
 
 from flashlib.kernels.jit import inner
 
-__all__ = ["LANES", "STEP", "by_step", "multiply"]
+__all__ = ["LANES", "SQUARE_SIDE", "multiply"]
 
 # Query rows of a tile.
 LANES = 32
-# Rows and steps of the shared dimension that `multiply` takes at once.
-STEP = 4
-
-
-@inner
-def by_step(n):
-    """Return the first multiple of `STEP` that is not below `n`."""
-    return (n + STEP - 1) // STEP * STEP
+# `multiply` takes the left operand in squares of so many rows and columns.
+SQUARE_SIDE = 4
 
 
 @inner
@@ -34,10 +28,10 @@ def multiply(left, by_row, by_depth, right, out):
     """
     out[:] = 0
     sums, lanes, e = out.reshape(-1), right.reshape(-1), by_depth
-    for r in range(0, len(out), STEP):
-        o = sums[r * LANES : (r + STEP) * LANES]
-        for d in range(0, len(right), STEP):
-            x = lanes[d * LANES : (d + STEP) * LANES]
+    for r in range(0, len(out), SQUARE_SIDE):
+        o = sums[r * LANES : (r + SQUARE_SIDE) * LANES]
+        for d in range(0, len(right), SQUARE_SIDE):
+            x = lanes[d * LANES : (d + SQUARE_SIDE) * LANES]
             four = left[r * by_row + d * e :]
             a0, a1, a2, a3 = four[0], four[e], four[2 * e], four[3 * e]
             four = four[by_row:]

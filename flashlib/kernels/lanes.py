@@ -12,17 +12,17 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib.kernels.jit import inner
-from flashlib.kernels.microkernel import vectors_of
 from flashlib.kernels.rows import vector_lanes
 from flashlib.kernels.scalar import is_hidden
-from flashlib.kernels.tile_softmax import cap_scores
 from flashlib.kernels.transpose import gather_lanes, scatter_lanes
 
 __all__ = [
     "Rules",
     "Segment",
-    "apply_data",
+    "add_sinks",
+    "add_bias",
     "hide_edges",
+    "hide_masked",
     "is_visible",
     "load_queries",
     "start_state",
@@ -76,20 +76,20 @@ def row_addresses(rows, segment, first, idle, addresses):
 
 
 @inner
-def load_queries(q, segment, first, work, at, target):
+def load_queries(q, segment, first, scratch, at, target):
     """Copy the query rows of a block, transposed, into ``[head_dim, lanes]``."""
-    lanes, width = len(work.rows), vector_lanes(q, target)
+    lanes, width = len(scratch.rows), vector_lanes(q, target)
     head_dim = q.shape[2]
-    work.idle[:] = 0
-    row_addresses(q, segment, first, work.idle, work.rows)
+    scratch.idle[:] = 0
+    row_addresses(q, segment, first, scratch.idle, scratch.rows)
     for lane in range(0, lanes, width):
         gather_lanes(
-            work.rows, lane, head_dim, work.q, at * head_dim + lane, lanes, target
+            scratch.rows, lane, head_dim, scratch.q, at * head_dim + lane, lanes, target
         )
 
 
 @inner
-def start_state(segment, rules, first, m, l, lo, hi, at, lanes):
+def start_state(segment, rules, first, scratch, at, lanes):
     """Start the online softmax of a block, and note the keys each lane may see.
 
     Lanes behind the last row repeat the bounds of the last row; nothing of
@@ -100,10 +100,22 @@ def start_state(segment, rules, first, m, l, lo, hi, at, lanes):
         row = min(row, segment.seq_q - 1)
         position = row + segment.seq_k - segment.seq_q
         last = min(max(position + rules.right + 1, 0), segment.seq_k)
-        hi[at + lane] = last
-        lo[at + lane] = min(max(position - rules.left, 0), last)
-        m[at + lane] = rules.sink[head]
-        l[at + lane] = 1 if rules.sink[head] > -math.inf else 0
+        scratch.hi[at + lane] = last
+        scratch.lo[at + lane] = min(max(position - rules.left, 0), last)
+        scratch.m[at + lane] = rules.sink[head]
+        scratch.l[at + lane] = 0
+
+
+@inner
+def add_sinks(segment, rules, first, scratch, at, lanes):
+    """Add the weight of the sink to the finished denominators of a block.
+
+    Added last, it meets the same numbers wherever the job of a lane began.
+    """
+    for lane in range(lanes):
+        _, head = row_and_head(segment, first, lane)
+        if rules.sink[head] > -math.inf:
+            scratch.l[at + lane] += math.exp(rules.sink[head] - scratch.m[at + lane])
 
 
 @inner
@@ -133,51 +145,64 @@ def is_visible(segment, rules, first, lane, lo, hi, at, j):
 
 
 @inner
-def apply_data(segment, rules, first, s, k_first, n_keys, lanes, target):
-    """Cap the scores of a tile, add the bias, and hide what the data hides."""
-    if rules.softcap > 0:
-        cap_scores(s, 0, n_keys * vectors_of(target), rules.softcap, target)
-    mask, bias = rules.mask, rules.bias
-    hidden = s.dtype.type(-np.inf)
-    if mask.size + bias.size == 0:
-        return
-    for lane in range(lanes):
-        row, head = row_and_head(segment, first, lane)
-        row = min(row, segment.seq_q - 1)
-        if bias.size > 0:
-            heads, rows, keys = bias.shape
-            cells = bias[min(head, heads - 1), min(row, rows - 1)]
-            for t in range(n_keys):
-                addend = cells[min(k_first + t, keys - 1)]
-                total = s[t * lanes + lane] + addend
-                s[t * lanes + lane] = hidden if addend == hidden else total
-        if mask.size > 0:
-            heads, rows, keys = mask.shape
-            flags = mask[min(head, heads - 1), min(row, rows - 1)]
-            for t in range(n_keys):
-                if not flags[min(k_first + t, keys - 1)]:
-                    s[t * lanes + lane] = hidden
+def row_of_data(data, segment, first, lane):
+    """Return what a mask or bias has for a lane, by key; an axis of 1 is repeated."""
+    row, head = row_and_head(segment, first, lane)
+    row = min(row, segment.seq_q - 1)
+    return data[min(head, data.shape[0] - 1), min(row, data.shape[1] - 1)]
 
 
 @inner
-def store_rows(segment, rules, first, work, at, wide, out, lse, target):
+def add_bias(segment, bias, first, s, k_first, n_keys, lanes):
+    """Add the bias to the scores of a tile.
+
+    A bias of -inf hides, whatever the score, a NaN too. That is done here: to look
+    for it later would read the bias twice.
+    """
+    if bias.size == 0:
+        return
+    hidden = s.dtype.type(-np.inf)
+    for lane in range(lanes):
+        cells = row_of_data(bias, segment, first, lane)
+        for t in range(n_keys):
+            addend = cells[min(k_first + t, cells.size - 1)]
+            total = s[t * lanes + lane] + addend
+            s[t * lanes + lane] = hidden if addend == hidden else total
+
+
+@inner
+def hide_masked(segment, mask, first, s, k_first, n_keys, lanes):
+    """Hide the scores of a tile that the mask hides."""
+    if mask.size == 0:
+        return
+    hidden = s.dtype.type(-np.inf)
+    for lane in range(lanes):
+        flags = row_of_data(mask, segment, first, lane)
+        for t in range(n_keys):
+            if not flags[min(k_first + t, flags.size - 1)]:
+                s[t * lanes + lane] = hidden
+
+
+@inner
+def store_rows(segment, rules, first, scratch, at, wide, out, lse, target):
     """Write the finished rows of a block; those without weight get 0 or NaN."""
-    lanes, width = len(work.rows), vector_lanes(out, target)
-    row_addresses(out, segment, first, work.idle, work.rows)
+    lanes, width = len(scratch.rows), vector_lanes(out, target)
+    row_addresses(out, segment, first, scratch.idle, scratch.rows)
     for lane in range(0, lanes, width):
         scatter_lanes(
-            work.acc, at * wide + lane, lanes, out.shape[2], work.rows, lane, target
-        )
+            scratch.acc, at * wide + lane, lanes, out.shape[2], scratch.rows, lane,
+            target,
+        )  # fmt: skip
     nothing = lse.dtype.type(-np.inf)
     for lane in range(min(lanes, segment.seq_q * segment.group - first)):
         row, head = row_and_head(segment, first, lane)
         i = segment.q_start + row
-        if work.l[at + lane] != 0:
-            lse[i, head] = work.m[at + lane] + math.log(work.l[at + lane])
+        if scratch.l[at + lane] != 0:
+            lse[i, head] = scratch.m[at + lane] + math.log(scratch.l[at + lane])
             continue
         lse[i, head] = nothing
-        for j in range(work.lo[at + lane], work.hi[at + lane]):
+        for j in range(scratch.lo[at + lane], scratch.hi[at + lane]):
             # Attended, but all scores are -inf: 0 / 0, as on paper.
-            if is_visible(segment, rules, first, lane, work.lo, work.hi, at, j):
+            if is_visible(segment, rules, first, lane, scratch.lo, scratch.hi, at, j):
                 out[i, head] = np.nan
                 break

@@ -14,17 +14,12 @@ import threading
 from collections.abc import Callable, Iterator
 
 import numba
-import numpy as np
 
-from flashlib.kernels.jit import kernel, parallel_kernel, source_stamp
-from flashlib.kernels.targets import TARGETS, host_target
+from flashlib.kernels import targets
+from flashlib.kernels.jit import kernel, source_stamp
+from flashlib.kernels.room import Room
 
-__all__ = ["launch", "launch_alone", "register_tile", "workers"]
-
-
-# Room for panels that is kept from one call to the next: K and V of 4,096 tokens
-# with 8 heads of 128 floats.
-KEPT_BYTES = 32 * 2**20
+__all__ = ["launch", "launch_alone", "limit_workers", "workers"]
 
 
 class _State:
@@ -34,21 +29,7 @@ class _State:
         self.lock = threading.Lock()
         self.pool_started = False
         self.pool_is_lost = pool_is_lost
-        self.room = np.empty(0, np.uint8)
-
-    def lend(self, count: int, dtype: np.dtype) -> np.ndarray:
-        """Return room for `count` numbers; a small one is kept for the next call.
-
-        Fresh memory comes page by page, each filled with zeros on first touch;
-        for a short sequence that takes as long as packing it.
-        """
-        n_bytes = count * dtype.itemsize
-        room = self.room
-        if room.nbytes < n_bytes:
-            room = np.empty(n_bytes, np.uint8)
-            if n_bytes <= KEPT_BYTES:
-                self.room = room
-        return room[:n_bytes].view(dtype)
+        self.room = Room()
 
 
 _state = _State()
@@ -68,10 +49,10 @@ def workers() -> int:
     return 1 if _state.pool_is_lost else numba.get_num_threads()
 
 
-def register_tile(dtype: np.dtype) -> tuple[int, int]:
-    """Return the rows of a panel and the lanes of a block on this processor."""
-    target = TARGETS[_host()]
-    return target.rows, target.vectors * target.vector_bytes // dtype.itemsize
+def limit_workers(n: int) -> int:
+    """Let kernels run on `n` threads at most; return how many they run on now."""
+    numba.set_num_threads(min(n, numba.config.NUMBA_NUM_THREADS))
+    return workers()
 
 
 def launch(
@@ -94,10 +75,10 @@ def launch(
     """
     with _state.lock:
         parallel = not _state.pool_is_lost
-        compiled = _compiled(build, _host(), parallel)
+        compiled = _compiled(build, targets.this_target(), parallel)
         _state.pool_started = parallel
         if room is not None:
-            arguments = (*arguments, _state.lend(room, arguments[0].dtype))
+            arguments = (*arguments, _state.room.lend(room, arguments[0].dtype))
         with _threads(threads):
             compiled(*arguments)
 
@@ -118,12 +99,7 @@ def _threads(most: int | None) -> Iterator[None]:
 
 def launch_alone(build: Callable, *arguments) -> None:
     """Compile and run a kernel of one core; any number of threads may do so."""
-    _compiled(build, _host(), False)(*arguments)
-
-
-@functools.cache
-def _host() -> int:
-    return host_target()
+    _compiled(build, targets.this_target(), False)(*arguments)
 
 
 @functools.cache
@@ -131,4 +107,4 @@ def _compiled(build: Callable, target: int, parallel: bool) -> Callable:
     # subtle: Numba's cache does not tell a parallel kernel from a serial one, so
     # the stamp has to.
     stamp = 2 * source_stamp() + parallel
-    return build(parallel_kernel if parallel else kernel, target, stamp)
+    return build(functools.partial(kernel, parallel=parallel), target, stamp)

@@ -31,8 +31,8 @@ __all__ = [
     "vectors_of",
 ]
 
-# Multiply-adds in one chain of a score: the width of most heads.
-PIECE = 128
+# Products in one chain of additions of a score: the width of most heads.
+PRODUCTS_PER_CHAIN = 128
 
 
 @intrinsic
@@ -91,7 +91,7 @@ def score_panel(
         left = vectors.pointer(panel, args[0], args[1])
         right = vectors.pointer(lanes, args[2], args[3])
         result = vectors.pointer(out, args[4], args[5])
-        sums = products(vectors, left, right, args[6], PIECE)
+        sums = products(vectors, left, right, args[6], PRODUCTS_PER_CHAIN)
         factor = vectors.spread(args[7])
         for n, total in enumerate(sums):
             vectors.store(vectors.mul(total, factor), result, INT(n * vectors.lanes))

@@ -18,10 +18,12 @@ import numpy as np
 
 from flashlib.kernels.jit import inner
 from flashlib.kernels.microkernel import rows_of
+from flashlib.kernels.nonfinite import all_finite, clear_nonfinite
+from flashlib.kernels.room import round_up
 from flashlib.kernels.threads import next_job
 from flashlib.kernels.transpose import deal_row, gather_panel
 
-__all__ = ["Packs", "cut_panels", "list_tiles", "pack_tiles", "round_up"]
+__all__ = ["Packs", "cut_panels", "list_tiles", "pack_tiles"]
 
 
 class Packs(NamedTuple):
@@ -29,14 +31,8 @@ class Packs(NamedTuple):
 
     k: np.ndarray
     v: np.ndarray
-    poison: np.ndarray
+    nonfinite: np.ndarray
     n_panels: int
-
-
-@inner
-def round_up(n, rows):
-    """Return the first multiple of `rows` that is not below `n`."""
-    return (n + rows - 1) // rows * rows
 
 
 @inner
@@ -68,12 +64,12 @@ def list_tiles(segments, tile, rows):
 
 @inner
 def cut_panels(room, k, v, n_panels, rows):
-    """Cut `k` and `v` of :class:`Packs` out of one array, and add `poison`."""
+    """Cut `k` and `v` of :class:`Packs` out of one array, and add `nonfinite`."""
     n_kv_heads, head_dim, head_dim_v = k.shape[1], k.shape[2], v.shape[2]
     n_rows = n_kv_heads * n_panels * rows
     middle, end = n_rows * head_dim, n_rows * (head_dim + round_up(head_dim_v, rows))
-    poison = np.empty(n_kv_heads * n_panels, np.uint8)
-    return room[:middle], room[middle:end], poison
+    nonfinite = np.empty(n_kv_heads * n_panels, np.uint8)
+    return room[:middle], room[middle:end], nonfinite
 
 
 @inner
@@ -110,14 +106,14 @@ def pack_values(v, start, n_keys, kv_head, packs, panel, target):
     """Copy the values of one tile into ``[panel, keys, rows]``, finite ones only.
 
     A value that is NaN or infinite is packed as 0, and its panel of keys is
-    marked: hidden, it must not reach a row even through ``0 * NaN``; attended,
-    it is added in a pass of its own.
+    marked.
     """
     rows, head_dim_v = rows_of(target), v.shape[2]
-    infinity, zero = v.dtype.type(np.inf), v.dtype.type(0)
+    zero = v.dtype.type(0)
     padded, whole = round_up(n_keys, rows), head_dim_v // rows
-    at = panel * rows * round_up(head_dim_v, rows)
-    packs.poison[panel : panel + padded // rows] = 0
+    wide = round_up(head_dim_v, rows)
+    at = panel * rows * wide
+    packs.nonfinite[panel : panel + padded // rows] = 0
     for t in range(n_keys):
         row, place = v[start + t, kv_head], at + t * rows
         deal_row(row, 0, whole, packs.v, place, padded * rows, target)
@@ -126,12 +122,8 @@ def pack_values(v, start, n_keys, kv_head, packs, panel, target):
                 d = whole * rows + r
                 x = row[d] if d < head_dim_v else zero
                 packs.v[place + whole * padded * rows + r] = x
-        # 0 * x is NaN for every x that is not finite, and so is then the sum.
-        probe = zero
-        for d in range(head_dim_v):
-            probe += row[d] * zero
-        if probe != zero:
-            packs.poison[panel + t // rows] = 1
-            for d in range(head_dim_v):
-                if not abs(row[d]) < infinity:
-                    packs.v[place + d // rows * padded * rows + d % rows] = zero
+        if not all_finite(row):
+            packs.nonfinite[panel + t // rows] = 1
+            for d in range(0, wide, rows):
+                first = place + d * padded
+                clear_nonfinite(packs.v[first : first + rows])

@@ -7,7 +7,7 @@ import numpy as np
 
 from flashlib.chains import CHAIN, STRETCH
 from flashlib.kernels.jit import inner
-from flashlib.kernels.scalar import add
+from flashlib.kernels.scalar import kahan_add
 
 __all__ = ["Partial", "list_parts", "merge_parts"]
 
@@ -19,12 +19,12 @@ PART = 256
 class Partial(NamedTuple):
     """The states of all parts, ``[n_parts, n_kv_heads, lanes, ...]``.
 
-    `lost` is what rounding took from `l`.
+    `compensation` holds what rounding took from `l`.
     """
 
     m: np.ndarray
     l: np.ndarray
-    lost: np.ndarray
+    compensation: np.ndarray
     acc: np.ndarray
 
 
@@ -65,10 +65,10 @@ def list_parts(lengths, seq_new, left, num_splits):
 
 @inner
 def merge_parts(
-    partial, work, first_at, stride, n_parts, sink, kv_head, group, out, lse
+    partial, scratch, first_at, stride, n_parts, sink, kv_head, group, out, lse
 ):
     """Merge the parts of one KV head of one sequence into its result."""
-    n_lanes, head_dim_v = len(work.lo), out.shape[2]
+    n_lanes, head_dim_v = len(scratch.lo), out.shape[2]
     nothing, zero = lse.dtype.type(-np.inf), lse.dtype.type(0)
     for lane in range(n_lanes):
         row, head = lane // group, kv_head * group + lane % group
@@ -76,13 +76,13 @@ def merge_parts(
         for part in range(n_parts):
             m = max(m, partial.m[first_at + part * stride + lane])
         base = m if m > nothing else zero
-        l, lost = math.exp(sink[head] - base), zero
+        l, compensation = math.exp(sink[head] - base), zero
         result = out[row, head]
         result[:] = zero
         for part in range(n_parts):
             at = first_at + part * stride + lane
             corr = math.exp(partial.m[at] - base)
-            l, lost = add(l, lost, partial.l[at] * corr)
+            l, compensation = kahan_add(l, compensation, partial.l[at] * corr)
             for d in range(head_dim_v):
                 result[d] += partial.acc[at * head_dim_v + d] * corr
         if l != 0:
@@ -91,6 +91,6 @@ def merge_parts(
             lse[row, head] = m + math.log(l)
         else:
             # Attended, but all scores are -inf: 0 / 0, as on paper.
-            if work.lo[lane] < work.hi[lane]:
+            if scratch.lo[lane] < scratch.hi[lane]:
                 result[:] = np.nan
             lse[row, head] = nothing

@@ -1,14 +1,14 @@
 """Multiply and add as fast as the registers allow, to know the ceiling (chapter 9)."""
 
-import numba
 from numba import prange
 
 from flashlib.kernels.jit import inner
-from flashlib.kernels.launch import launch, register_tile, workers
+from flashlib.kernels.launch import launch, workers
 from flashlib.kernels.microkernel import score_panel
-from flashlib.kernels.threads import aligned
+from flashlib.kernels.room import aligned
+from flashlib.kernels.targets import register_tile
 
-__all__ = ["count_of_flops", "limit_workers", "run_peak"]
+__all__ = ["count_of_flops", "run_peak"]
 
 # Steps of the shared dimension: both operands stay in the first-level cache.
 DEPTH = 128
@@ -54,9 +54,3 @@ def count_of_flops(dtype, repeats: int) -> int:
     """Return the floating-point operations of :func:`run_peak` on one core."""
     rows, lanes = register_tile(dtype)
     return 2 * rows * lanes * DEPTH * repeats
-
-
-def limit_workers(n: int) -> int:
-    """Let kernels use `n` cores at most; return how many they use now."""
-    numba.set_num_threads(min(n, numba.config.NUMBA_NUM_THREADS))
-    return workers()

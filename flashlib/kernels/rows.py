@@ -21,7 +21,7 @@ from flashlib.kernels.vectors import INT, INT32, Vectors, literal_target
 __all__ = ["add_rows", "dot_rows", "softmax_row", "vector_lanes"]
 
 # Vectors in one chain of multiply-adds.
-PIECE = 32
+VECTORS_PER_CHAIN = 32
 
 
 @intrinsic
@@ -117,28 +117,28 @@ def add_rows(
 
 
 @intrinsic
-def softmax_row(typingctx, s, s_at, n_vectors, m, l, lost, lane, target):
+def softmax_row(typingctx, s, s_at, n_vectors, m, l, compensation, lane, target):
     """Turn the scores of one lane into weights, and return `corr`.
 
-    `m`, `l` and what rounding has `lost` from `l` are updated. Scores beyond the
-    last key must be -inf, up to a whole vector.
+    `m`, `l` and the `compensation` of `l`, which holds what rounding took from it,
+    are updated. Scores beyond the last key must be -inf, up to a whole vector.
     """
     shape, index = literal_target(target), types.intp
-    signature = s.dtype(s, index, index, m, l, lost, index, target)
+    signature = s.dtype(s, index, index, m, l, compensation, index, target)
 
     def codegen(context, builder, signature, args):
         vectors = Vectors(context, builder, s.dtype, shape)
         scores = vectors.pointer(s, args[0], args[1])
         state = [
             vectors.pointer(kind, value, args[6])
-            for kind, value in zip((m, l, lost), args[3:6], strict=True)
+            for kind, value in zip((m, l, compensation), args[3:6], strict=True)
         ]
         return _emit_row(vectors, scores, args[2], *state)
 
     return signature, codegen
 
 
-def _emit_row(vectors: Vectors, scores, n_vectors, tops, sums, losses):
+def _emit_row(vectors: Vectors, scores, n_vectors, tops, sums, compensations):
     builder, width = vectors.builder, INT(vectors.lanes)
     nothing, zero = vectors.constant(float("-inf")), vectors.constant(0.0)
     before = vectors.spread(builder.load(tops))
@@ -165,10 +165,11 @@ def _emit_row(vectors: Vectors, scores, n_vectors, tops, sums, losses):
         emit_exp(vectors, vectors.sub(before, base)), INT32(0)
     )
     total = vectors.across(vectors.add, totals)
-    l, lost = (vectors.mul(builder.load(x), corr) for x in (sums, losses))
-    l, lost = vectors.add_to(l, lost, total)
+    places = sums, compensations
+    l, compensation = (vectors.mul(builder.load(x), corr) for x in places)
+    l, compensation = vectors.kahan_add(l, compensation, total)
     builder.store(l, sums)
-    builder.store(lost, losses)
+    builder.store(compensation, compensations)
     return corr
 
 
@@ -193,7 +194,7 @@ def _dots(vectors: Vectors, keys, queries, depth) -> list[ir.Value]:
         return [vectors.fma(*pair, x) for pair, x in zip(pairs, sums, strict=True)]
 
     zeros = [vectors.constant(0.0)] * (len(keys) * len(queries))
-    sums = vectors.count_in_pieces(whole, zeros, by_vector, PIECE)
+    sums = vectors.count_in_pieces(whole, zeros, by_vector, VECTORS_PER_CHAIN)
     totals = [vectors.across(vectors.add, x) for x in sums]
     return vectors.count(builder.sub(depth, start), totals, by_element)
 

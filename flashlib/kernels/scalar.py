@@ -6,8 +6,9 @@ of scores (64 of them are 256 bytes in float32), and `acc`, one row of values
 (128 of them are 512 bytes).
 
 A chain of additions as long as the row would pile up its rounding errors. So
-`l` comes with what it has `lost`, and the values of a tile are summed from 0,
-in the row of the result, and join `acc` together.
+`l` is a compensated sum (Kahan, 1965): a `compensation` holds what rounding took
+from it. And the values of a tile are summed from 0, in the row of the result, and
+join `acc` together.
 
 Kernels are called with C-ordered, writable arrays of one float type:
 
@@ -69,9 +70,13 @@ def cap(s, softcap):
 
 
 @exact
-def add(total, lost, x):
-    """Return ``total + x``, and what rounding has lost from it so far."""
-    x += lost
+def kahan_add(total, compensation, x):
+    """Return ``total + x``, and what rounding has taken from it so far.
+
+    subtle: to the compiler that may reassociate, ``after - total`` is `x` and the
+    compensation 0; it would delete the correction. So this is compiled `exact`.
+    """
+    x += compensation
     after = total + x
     return after, x - (after - total)
 
@@ -103,8 +108,7 @@ def flash_rows(q, k, v, mask, bias, sink, scale, softcap, left, right, tile, out
     (seq_q, n_heads, _), (seq_k, n_kv_heads, head_dim_v) = q.shape, v.shape
     offset = seq_k - seq_q
     zero, one, lowest = q.dtype.type(0), q.dtype.type(1), q.dtype.type(-np.inf)
-    s = np.empty(tile, q.dtype)
-    acc = np.empty(head_dim_v, q.dtype)
+    s, acc = np.empty(tile, q.dtype), np.empty(head_dim_v, q.dtype)
     # compiler: asked once, not for every pair of a call without mask and bias
     may_hide = mask.size > 0 or bias.size > 0
     for h in range(n_heads):
@@ -113,7 +117,7 @@ def flash_rows(q, k, v, mask, bias, sink, scale, softcap, left, right, tile, out
             lo = max(i + offset - left, 0)
             hi = min(i + offset + right + 1, seq_k)
             m, row = sink[h], out[i, h]
-            l, lost = one if m > lowest else zero, zero
+            l, compensation = one if m > lowest else zero, zero
             acc[:] = zero
             attends = False
             for start in range(lo, hi, tile):
@@ -130,7 +134,7 @@ def flash_rows(q, k, v, mask, bias, sink, scale, softcap, left, right, tile, out
                 if m_tile > m:
                     corr = np.exp(m - m_tile)
                     l *= corr
-                    lost *= corr
+                    compensation *= corr
                     for d in range(head_dim_v):
                         acc[d] *= corr
                     m = m_tile
@@ -140,7 +144,7 @@ def flash_rows(q, k, v, mask, bias, sink, scale, softcap, left, right, tile, out
                 for j in range(start, stop):
                     if not (may_hide and is_hidden(mask, bias, h, i, j)):
                         p = np.exp(s[j - start] - base)
-                        l, lost = add(l, lost, p)
+                        l, compensation = kahan_add(l, compensation, p)
                         for d in range(head_dim_v):
                             row[d] += p * v[j, g, d]
                 acc += row

@@ -14,7 +14,7 @@ in these loops and in nothing else.
 import numpy as np
 
 from flashlib.kernels.jit import inner
-from flashlib.kernels.scalar import add, cap, cell, divide, is_hidden
+from flashlib.kernels.scalar import cap, cell, divide, is_hidden, kahan_add
 
 __all__ = ["attend_head", "build_simd"]
 
@@ -74,7 +74,7 @@ def attend_head(
         lo = max(i + offset - left, 0)
         hi = min(i + offset + right + 1, len(k))
         m = sink[h]
-        l, lost = one if m > lowest else zero, zero
+        l, compensation = one if m > lowest else zero, zero
         acc[:] = zero
         row = out[i, h]
         n_seen = 0
@@ -87,7 +87,7 @@ def attend_head(
             if m_tile > m:
                 corr = np.exp(m - m_tile)
                 l *= corr
-                lost *= corr
+                compensation *= corr
                 for d in range(acc.size):
                     acc[d] *= corr
                 m = m_tile
@@ -96,7 +96,7 @@ def attend_head(
             for j in range(start, stop):
                 if not (may_hide and is_hidden(mask, bias, h, i, j)):
                     p = np.exp(s[j - start] - base)
-                    l, lost = add(l, lost, p)
+                    l, compensation = kahan_add(l, compensation, p)
                     saxpy(row, p, v[j, g])
             saxpy(acc, one, row)
         divide(acc, l, n_seen > 0, row)

@@ -6,11 +6,20 @@ accumulators, `vectors` operands and one broadcast value must fit. 4 x 3 fills
 the 16 registers of AVX2 exactly; 8 x 3 leaves 4 of 32 free.
 """
 
+import functools
 from typing import NamedTuple
 
 import llvmlite.binding
+import numpy as np
 
-__all__ = ["TARGETS", "Target", "host_target", "target_index"]
+__all__ = [
+    "TARGETS",
+    "Target",
+    "host_target",
+    "register_tile",
+    "target_index",
+    "this_target",
+]
 
 
 class Target(NamedTuple):
@@ -72,3 +81,15 @@ def host_target(features: dict[str, bool] | None = None) -> int:
     if features.get("neon") or features.get("fp-armv8"):
         return target_index("neon")
     return target_index("plain")
+
+
+@functools.cache
+def this_target() -> int:
+    """Return :func:`host_target` of the host, asked once per process."""
+    return host_target()
+
+
+def register_tile(dtype: np.dtype) -> tuple[int, int]:
+    """Return the rows of a panel and the lanes of a block on this processor."""
+    target = TARGETS[this_target()]
+    return target.rows, target.vectors * target.vector_bytes // dtype.itemsize

@@ -1,4 +1,4 @@
-"""Share work between threads, and give each of them room (chapters 7, 9)."""
+"""Share work between threads, without a lock (chapters 7, 9)."""
 
 import numpy as np
 from llvmlite import ir
@@ -7,10 +7,7 @@ from numba.extending import intrinsic
 
 from flashlib.kernels.jit import inner
 
-__all__ = ["aligned", "counters", "next_job"]
-
-# Bytes of a cache line, and of the widest vector register.
-LINE = 64
+__all__ = ["counters", "next_job"]
 
 
 @intrinsic
@@ -27,18 +24,6 @@ def next_job(typingctx, counter):
         return builder.atomic_rmw("add", place, one, "acq_rel")
 
     return signature, codegen
-
-
-@inner
-def aligned(size, like):
-    """Return an array of the type of `like` that starts on a cache line.
-
-    A vector that crosses a line costs two accesses.
-    """
-    slack = LINE // like.itemsize
-    buffer = np.empty(size + slack, like.dtype)
-    start = (-buffer.ctypes.data % LINE) // like.itemsize
-    return buffer[start : start + size]
 
 
 @inner

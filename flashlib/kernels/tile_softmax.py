@@ -16,30 +16,32 @@ from flashlib.kernels.vectors import INT, Vectors, literal_target
 __all__ = ["cap_scores", "divide_rows", "softmax_tile"]
 
 # Weights in one chain of additions.
-PIECE = 16
+WEIGHTS_PER_CHAIN = 16
 
 
 @intrinsic
-def softmax_tile(typingctx, s, s_at, n_keys, m, l, lost, corr, state_at, target):
+def softmax_tile(
+    typingctx, s, s_at, n_keys, m, l, compensation, corr, state_at, target
+):
     """Turn scores into weights, and take `m` and `l` past them.
 
     ============  ============================================================
     s             ``[n_keys, lanes]``: scores in, ``exp(s - m)`` out
     m, l          ``[lanes]``: running maximum and denominator, updated
-    lost          ``[lanes]``: what rounding has taken from `l`, updated
+    compensation  ``[lanes]``: what rounding has taken from `l`, updated
     corr          ``[lanes]``: written, ``exp(m before - m after)``
     ============  ============================================================
     """
     shape = literal_target(target)
     index = types.intp
-    signature = types.void(s, index, index, m, l, lost, corr, index, target)
+    signature = types.void(s, index, index, m, l, compensation, corr, index, target)
 
     def codegen(context, builder, signature, args):
         vectors = Vectors(context, builder, s.dtype, shape)
         scores = vectors.pointer(s, args[0], args[1])
         state = [
             vectors.pointer(kind, value, args[7])
-            for kind, value in zip((m, l, lost, corr), args[3:7], strict=True)
+            for kind, value in zip((m, l, compensation, corr), args[3:7], strict=True)
         ]
         _emit_softmax(vectors, scores, args[2], *state)
         return context.get_dummy_value()
@@ -47,7 +49,7 @@ def softmax_tile(typingctx, s, s_at, n_keys, m, l, lost, corr, state_at, target)
     return signature, codegen
 
 
-def _emit_softmax(vectors: Vectors, scores, n_keys, m, l, lost, corr) -> None:
+def _emit_softmax(vectors: Vectors, scores, n_keys, m, l, compensation, corr) -> None:
     builder, count = vectors.builder, vectors.target.vectors
     offsets = [INT(v * vectors.lanes) for v in range(count)]
     row = INT(count * vectors.lanes)
@@ -86,10 +88,12 @@ def _emit_softmax(vectors: Vectors, scores, n_keys, m, l, lost, corr) -> None:
         return results
 
     # No chain of additions may get long: a few keys, then these sums, then tiles.
-    sums = vectors.count_in_pieces(n_keys, [zero] * count, weigh, PIECE)
+    sums = vectors.count_in_pieces(n_keys, [zero] * count, weigh, WEIGHTS_PER_CHAIN)
     for v, offset in enumerate(offsets):
-        before = [vectors.mul(vectors.load(x, offset), factors[v]) for x in (l, lost)]
-        for x, place in zip(vectors.add_to(*before, sums[v]), (l, lost), strict=True):
+        arrays = l, compensation
+        before = [vectors.mul(vectors.load(x, offset), factors[v]) for x in arrays]
+        after = vectors.kahan_add(*before, sums[v])
+        for x, place in zip(after, arrays, strict=True):
             vectors.store(x, place, offset)
 
 

@@ -6,16 +6,21 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib.kernels.jit import inner
-from flashlib.kernels.lanes import apply_data, hide_edges, is_visible
+from flashlib.kernels.lanes import add_bias, hide_edges, hide_masked, is_visible
 from flashlib.kernels.microkernel import (
     accumulate_panel,
     lanes_of,
     rows_of,
     score_panel,
+    vectors_of,
 )
-from flashlib.kernels.panels import round_up
-from flashlib.kernels.threads import aligned
-from flashlib.kernels.tile_softmax import PIECE, softmax_tile
+from flashlib.kernels.nonfinite import add_nonfinite
+from flashlib.kernels.room import aligned, round_up
+from flashlib.kernels.tile_softmax import (
+    WEIGHTS_PER_CHAIN,
+    cap_scores,
+    softmax_tile,
+)
 
 __all__ = [
     "Scratch",
@@ -34,7 +39,7 @@ class Scratch(NamedTuple):
     s             ``[tile, lanes]``: scores, then weights
     acc           ``[n_blocks, head_dim_v rounded up, lanes]``
     m, l, corr    ``[n_blocks, lanes]``
-    lost          likewise: what rounding has taken from `l`
+    compensation  likewise: what rounding has taken from `l`
     past          acc, m and l of the stretches that are over
     lo, hi        ``[n_blocks, lanes]``: keys that a lane may see
     rows          ``[lanes]``: addresses of the rows of a block
@@ -48,7 +53,7 @@ class Scratch(NamedTuple):
     m: np.ndarray
     l: np.ndarray
     corr: np.ndarray
-    lost: np.ndarray
+    compensation: np.ndarray
     past: tuple
     lo: np.ndarray
     hi: np.ndarray
@@ -82,50 +87,50 @@ def make_scratch(q, v, tile, n_blocks, target):
 
 
 @inner
-def end_stretch(work, lanes, is_first):
+def end_stretch(scratch, lanes, is_first):
     """Add the sums of a stretch of keys to those before it, and start anew.
 
     A chain of additions over all tiles of a long row would pile up its
     rounding errors; so it gets one for every stretch, and one over stretches.
     """
-    acc, m, l = work.past
+    acc, m, l = scratch.past
     if is_first:
         acc[:], l[:] = 0, 0
         m[:] = -np.inf
     wide = len(acc) // len(m)
     for i in range(len(m)):
-        base = work.m[i] if work.m[i] > -np.inf else m.dtype.type(0)
-        work.corr[i] = math.exp(m[i] - base)
-        l[i] = l[i] * work.corr[i] + work.l[i]
-        m[i], work.l[i], work.lost[i] = work.m[i], 0, 0
+        base = scratch.m[i] if scratch.m[i] > -np.inf else m.dtype.type(0)
+        scratch.corr[i] = math.exp(m[i] - base)
+        l[i] = l[i] * scratch.corr[i] + scratch.l[i]
+        m[i], scratch.l[i], scratch.compensation[i] = scratch.m[i], 0, 0
     for i in range(len(acc)):
         lane = i // (wide * lanes) * lanes + i % lanes
-        acc[i] = acc[i] * work.corr[lane] + work.acc[i]
-        work.acc[i] = 0
+        acc[i] = acc[i] * scratch.corr[lane] + scratch.acc[i]
+        scratch.acc[i] = 0
 
 
 @inner
-def end_row(work, lanes):
+def end_row(scratch, lanes):
     """Put the sums of all stretches where those of the only one would be."""
-    end_stretch(work, lanes, False)
-    acc, _, l = work.past
+    end_stretch(scratch, lanes, False)
+    acc, _, l = scratch.past
     # compiler: assigning whole arrays would bring in the text of a shape error.
     for i in range(len(acc)):
-        work.acc[i] = acc[i]
+        scratch.acc[i] = acc[i]
     for i in range(len(l)):
-        work.l[i] = l[i]
+        scratch.l[i] = l[i]
 
 
 @inner
-def attend_tile(v, segment, rules, packs, work, first, at, k_first, tile, target):
+def attend_tile(v, segment, rules, packs, scratch, first, at, k_first, tile, target):
     """Take the block at `at`, with lanes from `first` on, past one tile of keys."""
     rows, lanes = rows_of(target), lanes_of(v, target)
-    head_dim = len(work.q) // len(work.m)
+    head_dim = len(scratch.q) // len(scratch.m)
     n_keys = min(tile, segment.seq_k - k_first)
     # Bounds grow from lane to lane: the first and the last lane hold the ends. Sums
-    # start at a whole piece, so that no bit depends on which lanes stand together.
-    t0 = max(work.lo[at] - k_first, 0) // PIECE * PIECE
-    t1 = min(work.hi[at + lanes - 1] - k_first, n_keys)
+    # start at a whole chain, so that no bit depends on which lanes stand together.
+    t0 = max(scratch.lo[at] - k_first, 0) // WEIGHTS_PER_CHAIN * WEIGHTS_PER_CHAIN
+    t1 = min(scratch.hi[at + lanes - 1] - k_first, n_keys)
     if t0 >= t1:
         return
     panel = segment.panel + k_first // rows
@@ -133,35 +138,39 @@ def attend_tile(v, segment, rules, packs, work, first, at, k_first, tile, target
         key_at = (panel + t // rows) * rows * head_dim
         s_at = (t - t0) * lanes
         score_panel(
-            packs.k, key_at, work.q, at * head_dim, work.s, s_at,
+            packs.k, key_at, scratch.q, at * head_dim, scratch.s, s_at,
             head_dim, rules.scale, target,
         )  # fmt: skip
-    apply_data(segment, rules, first, work.s, k_first + t0, t1 - t0, lanes, target)
-    hide_edges(work.s, k_first + t0, t1 - t0, work.lo, work.hi, at, lanes)
-    softmax_tile(work.s, 0, t1 - t0, work.m, work.l, work.lost, work.corr, at, target)
+    if rules.softcap > 0:
+        n_vectors = (t1 - t0) * vectors_of(target)
+        cap_scores(scratch.s, 0, n_vectors, rules.softcap, target)
+    add_bias(segment, rules.bias, first, scratch.s, k_first + t0, t1 - t0, lanes)
+    hide_masked(segment, rules.mask, first, scratch.s, k_first + t0, t1 - t0, lanes)
+    hide_edges(scratch.s, k_first + t0, t1 - t0, scratch.lo, scratch.hi, at, lanes)
+    softmax_tile(
+        scratch.s, 0, t1 - t0, scratch.m, scratch.l, scratch.compensation,
+        scratch.corr, at, target,
+    )  # fmt: skip
     padded, wide = round_up(n_keys, rows), round_up(v.shape[2], rows)
     for d in range(0, wide, rows):
         value_at = panel * rows * wide + d * padded + t0 * rows
         accumulate_panel(
-            packs.v, value_at, work.s, 0, work.corr, at, work.acc,
+            packs.v, value_at, scratch.s, 0, scratch.corr, at, scratch.acc,
             at * wide + d * lanes, t1 - t0, target,
         )  # fmt: skip
     for t in range(t0, t1):
-        if packs.poison[panel + t // rows]:
+        if packs.nonfinite[panel + t // rows]:
             s_at, acc_at = (t - t0) * lanes, at * wide
-            add_poison(
-                v, segment, rules, work, first, at, k_first + t, s_at, acc_at, lanes
+            add_attended(
+                v, segment, rules, scratch, first, at, k_first + t, s_at, acc_at, lanes
             )
 
 
 @inner
-def add_poison(v, segment, rules, work, first, at, j, s_at, acc_at, lanes):
+def add_attended(v, segment, rules, scratch, first, at, j, s_at, acc_at, lanes):
     """Add what is not finite in value `j` to the lanes that attend it, to no other."""
-    infinity = v.dtype.type(np.inf)
+    row = v[segment.k_start + j, segment.kv_head]
     for lane in range(lanes):
-        if is_visible(segment, rules, first, lane, work.lo, work.hi, at, j):
-            p = work.s[s_at + lane]
-            for d in range(v.shape[2]):
-                x = v[segment.k_start + j, segment.kv_head, d]
-                if not abs(x) < infinity:
-                    work.acc[acc_at + d * lanes + lane] += p * x
+        if is_visible(segment, rules, first, lane, scratch.lo, scratch.hi, at, j):
+            p = scratch.s[s_at + lane]
+            add_nonfinite(scratch.acc, acc_at + lane, lanes, p, row)

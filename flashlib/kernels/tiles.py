@@ -15,14 +15,16 @@ import numpy as np
 from numba import prange
 
 from flashlib.kernels.jit import inner
-from flashlib.kernels.lane_product import LANES, by_step, multiply
-from flashlib.kernels.scalar import cap, is_hidden
+from flashlib.kernels.lane_product import LANES, SQUARE_SIDE, multiply
+from flashlib.kernels.nonfinite import add_nonfinite, all_finite, clear_nonfinite
+from flashlib.kernels.room import round_up
+from flashlib.kernels.scalar import cap, cell, is_hidden
 from flashlib.kernels.threads import counters, next_job
 
 __all__ = ["build_tiles"]
 
 
-class Tile(NamedTuple):
+class Scratch(NamedTuple):
     """What one thread works in; widths and key counts are multiples of four.
 
     ============  =================================================
@@ -51,10 +53,12 @@ class Tile(NamedTuple):
 
 
 @inner
-def make_tile(q, v, tile):
+def make_scratch(q, v, tile):
     """Allocate the buffers of one thread, padding filled with zeros."""
-    width, width_v, n_keys = by_step(q.shape[2]), by_step(v.shape[2]), by_step(tile)
-    return Tile(
+    width = round_up(q.shape[2], SQUARE_SIDE)
+    width_v = round_up(v.shape[2], SQUARE_SIDE)
+    n_keys = round_up(tile, SQUARE_SIDE)
+    return Scratch(
         np.zeros((width, LANES), q.dtype),
         np.zeros((n_keys, width), q.dtype),
         np.zeros((n_keys, width_v), q.dtype),
@@ -71,81 +75,73 @@ def make_tile(q, v, tile):
 
 
 @inner
-def start_lanes(q, h, first, offset, seq_k, sink, left, right, work):
+def start_lanes(q, h, first, offset, seq_k, sink, left, right, scratch):
     """Load the query rows, transposed, and start the online softmax of each.
 
     Lanes behind the last row hold zeros and see no key.
     """
-    work.acc[:] = 0
+    scratch.acc[:] = 0
     for lane in range(LANES):
         i = first + lane
-        work.m[lane] = sink[h]
-        work.l[lane] = 1 if sink[h] > -np.inf else 0
-        work.attends[lane] = False
-        work.lo[lane], work.hi[lane] = seq_k, 0
+        scratch.m[lane] = sink[h]
+        scratch.l[lane] = 1 if sink[h] > -np.inf else 0
+        scratch.attends[lane] = False
+        scratch.lo[lane], scratch.hi[lane] = seq_k, 0
         if i < len(q):
-            work.lo[lane] = min(max(i + offset - left, 0), seq_k)
-            work.hi[lane] = min(max(i + offset + right + 1, 0), seq_k)
+            scratch.lo[lane] = min(max(i + offset - left, 0), seq_k)
+            scratch.hi[lane] = min(max(i + offset + right + 1, 0), seq_k)
         for d in range(q.shape[2]):
-            work.q[d, lane] = q[i, h, d] if i < len(q) else 0
+            scratch.q[d, lane] = q[i, h, d] if i < len(q) else 0
 
 
 @inner
 def copy_rows(rows, g, start, n_keys, tile):
-    """Copy a tile of keys or values of one head; return whether all are finite.
+    """Copy a tile of keys or values of one head.
 
-    Rows of an incomplete last step become zeros.
+    Rows of an incomplete last square become zeros.
     """
-    zero, probe = tile.dtype.type(0), tile.dtype.type(0)
     for t in range(n_keys):
         row, copy = rows[start + t, g], tile[t]
         for d in range(row.size):
             copy[d] = row[d]
-            # 0 * x is NaN for every x that is not finite, and so is then the sum.
-            probe += row[d] * zero
-    tile[n_keys : by_step(n_keys)] = 0
-    return probe == zero
+    tile[n_keys : round_up(n_keys, SQUARE_SIDE)] = 0
 
 
 @inner
-def clear_poison(tile, n_keys):
-    """Set what is not finite to 0.
-
-    Hidden, it must not reach a lane even through ``0 * NaN``; attended, it is added
-    by :func:`add_poison`.
-    """
-    infinity = tile.dtype.type(np.inf)
-    for t in range(n_keys):
-        for d in range(tile.shape[1]):
-            if not abs(tile[t, d]) < infinity:
-                tile[t, d] = 0
+def cap_tile(s, softcap):
+    """Cap the scores of a tile."""
+    for t in range(len(s)):
+        for lane in range(LANES):
+            s[t, lane] = cap(s[t, lane], softcap)
 
 
 @inner
-def hide(mask, bias, softcap, h, first, start, n_keys, work):
-    """Cap the scores of a tile, add the bias, and hide what a lane must not see."""
-    s, hidden, data = work.s, work.s.dtype.type(-np.inf), mask.size + bias.size > 0
-    for t in range(by_step(n_keys)):
+def add_bias(s, bias, h, first, start):
+    """Add the bias to the scores of a tile."""
+    for t in range(len(s)):
+        for lane in range(LANES):
+            s[t, lane] += cell(bias, h, first + lane, start + t)
+
+
+@inner
+def hide(mask, bias, h, first, start, n_keys, s, scratch):
+    """Hide what a lane must not see, and note which lanes attend a key."""
+    hidden, data = s.dtype.type(-np.inf), mask.size + bias.size > 0
+    for t in range(len(s)):
         j = start + t
         for lane in range(LANES):
-            if softcap > 0:
-                s[t, lane] = cap(s[t, lane], softcap)
-            if t >= n_keys or not work.lo[lane] <= j < work.hi[lane]:
+            if t >= n_keys or not scratch.lo[lane] <= j < scratch.hi[lane]:
                 s[t, lane] = hidden
             elif data and is_hidden(mask, bias, h, first + lane, j):
                 s[t, lane] = hidden
             else:
-                work.attends[lane] = True
-                if bias.size > 0:
-                    heads, rows, keys = bias.shape
-                    row, key = min(first + lane, rows - 1), min(j, keys - 1)
-                    s[t, lane] += bias[min(h, heads - 1), row, key]
+                scratch.attends[lane] = True
 
 
 @inner
-def weigh(n_keys, work):
+def weigh(n_keys, scratch):
     """Turn scores into weights, and take `m`, `l` and `acc` past them."""
-    s, m, l, corr = work.s, work.m, work.l, work.corr
+    s, m, l, corr = scratch.s, scratch.m, scratch.l, scratch.corr
     nothing, zero = s.dtype.type(-np.inf), s.dtype.type(0)
     before, total = m.copy(), np.zeros_like(m)
     for t in range(n_keys):
@@ -166,78 +162,83 @@ def weigh(n_keys, work):
 
 
 @inner
-def add_poison(v, g, mask, bias, h, first, start, n_keys, work):
+def add_attended(v, g, mask, bias, h, first, start, n_keys, scratch):
     """Add values that are not finite to the lanes that attend them, to no other."""
-    infinity = v.dtype.type(np.inf)
+    acc = scratch.acc.reshape(-1)
     for t in range(n_keys):
         j = start + t
         for lane in range(LANES):
-            sees = work.lo[lane] <= j < work.hi[lane]
+            sees = scratch.lo[lane] <= j < scratch.hi[lane]
             if sees and not is_hidden(mask, bias, h, first + lane, j):
-                for d in range(v.shape[2]):
-                    x = v[j, g, d]
-                    if not abs(x) < infinity:
-                        work.acc[d, lane] += work.s[t, lane] * x
+                add_nonfinite(acc, lane, LANES, scratch.s[t, lane], v[j, g])
 
 
 @inner
-def take_tile(k, v, g, mask, bias, scale, softcap, h, first, start, n_keys, edge, work):
+def take_tile(
+    k, v, g, mask, bias, scale, softcap, h, first, start, n_keys, edge, scratch
+):
     """Take all lanes past one tile of keys."""
-    padded = by_step(n_keys)
-    copy_rows(k, g, start, n_keys, work.k)
-    finite = copy_rows(v, g, start, n_keys, work.v)
+    padded = round_up(n_keys, SQUARE_SIDE)
+    s, values = scratch.s[:padded], scratch.v.reshape(-1)
+    copy_rows(k, g, start, n_keys, scratch.k)
+    copy_rows(v, g, start, n_keys, scratch.v)
+    finite = all_finite(values[: n_keys * scratch.v.shape[1]])
     if not finite:
-        clear_poison(work.v, n_keys)
-    multiply(work.k.reshape(-1), work.k.shape[1], 1, work.q, work.s[:padded])
+        clear_nonfinite(values[: n_keys * scratch.v.shape[1]])
+    multiply(scratch.k.reshape(-1), scratch.k.shape[1], 1, scratch.q, s)
     for t in range(padded):
         for lane in range(LANES):
-            work.s[t, lane] *= scale
-    if edge or softcap > 0 or padded > n_keys:
-        hide(mask, bias, softcap, h, first, start, n_keys, work)
+            s[t, lane] *= scale
+    if softcap > 0:
+        cap_tile(s, softcap)
+    if bias.size > 0:
+        add_bias(s, bias, h, first, start)
+    if edge or padded > n_keys:
+        hide(mask, bias, h, first, start, n_keys, s, scratch)
     else:
-        work.attends[:] = True
-    weigh(padded, work)
-    multiply(work.v.reshape(-1), 1, work.v.shape[1], work.s[:padded], work.pv)
-    for d in range(len(work.acc)):
+        scratch.attends[:] = True
+    weigh(padded, scratch)
+    multiply(values, 1, scratch.v.shape[1], s, scratch.pv)
+    for d in range(len(scratch.acc)):
         for lane in range(LANES):
-            acc = work.acc[d, lane] * work.corr[lane]
-            work.acc[d, lane] = acc + work.pv[d, lane]
+            acc = scratch.acc[d, lane] * scratch.corr[lane]
+            scratch.acc[d, lane] = acc + scratch.pv[d, lane]
     if not finite:
-        add_poison(v, g, mask, bias, h, first, start, n_keys, work)
+        add_attended(v, g, mask, bias, h, first, start, n_keys, scratch)
 
 
 @inner
-def store_lanes(h, first, work, out, lse):
+def store_lanes(h, first, scratch, out, lse):
     """Write the finished rows: 0 for one without keys, 0 / 0 for one without weight."""
     for lane in range(min(LANES, len(out) - first)):
-        l, i = work.l[lane], first + lane
+        l, i = scratch.l[lane], first + lane
         for d in range(out.shape[2]):
             if l == 0:
-                out[i, h, d] = np.nan if work.attends[lane] else 0
+                out[i, h, d] = np.nan if scratch.attends[lane] else 0
             else:
-                out[i, h, d] = work.acc[d, lane] / l
-        lse[i, h] = work.m[lane] + np.log(l) if l != 0 else -np.inf
+                out[i, h, d] = scratch.acc[d, lane] / l
+        lse[i, h] = scratch.m[lane] + np.log(l) if l != 0 else -np.inf
 
 
 @inner
 def run_job(
-    q, k, v, mask, bias, sink, scale, softcap, left, right, tile, h, first, work, out,
-    lse,
+    q, k, v, mask, bias, sink, scale, softcap, left, right, tile, h, first, scratch,
+    out, lse,
 ):  # fmt: skip
     """Compute one tile of query rows of head `h`, from row `first` on."""
     offset, g = len(k) - len(q), h // (q.shape[1] // k.shape[1])
-    start_lanes(q, h, first, offset, len(k), sink, left, right, work)
+    start_lanes(q, h, first, offset, len(k), sink, left, right, scratch)
     last = min(LANES, len(q) - first) - 1
     data = mask.size + bias.size > 0
-    for start in range(work.lo[0], work.hi[last], tile):
-        n_keys = min(tile, work.hi[last] - start)
+    for start in range(scratch.lo[0], scratch.hi[last], tile):
+        n_keys = min(tile, scratch.hi[last] - start)
         # Keys that some lane sees and another does not.
-        inside = start >= work.lo[last] and start + n_keys <= work.hi[0]
+        inside = start >= scratch.lo[last] and start + n_keys <= scratch.hi[0]
         edge = data or not inside or last < LANES - 1
         take_tile(
-            k, v, g, mask, bias, scale, softcap, h, first, start, n_keys, edge, work
+            k, v, g, mask, bias, scale, softcap, h, first, start, n_keys, edge, scratch
         )
-    store_lanes(h, first, work, out, lse)
+    store_lanes(h, first, scratch, out, lse)
 
 
 @inner
@@ -245,14 +246,14 @@ def run_jobs(
     counter, q, k, v, mask, bias, sink, scale, softcap, left, right, tile, out, lse
 ):
     """Take tiles of query rows until none is left, the last rows first."""
-    work = make_tile(q, v, tile)
+    scratch = make_scratch(q, v, tile)
     n_tiles = (len(q) + LANES - 1) // LANES
     job = next_job(counter)
     while job < n_tiles * q.shape[1]:
         h, first = job % q.shape[1], (n_tiles - 1 - job // q.shape[1]) * LANES
         run_job(
             q, k, v, mask, bias, sink, scale, softcap, left, right, tile, h, first,
-            work, out, lse,
+            scratch, out, lse,
         )  # fmt: skip
         job = next_job(counter)
 

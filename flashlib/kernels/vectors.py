@@ -189,11 +189,18 @@ class Vectors:
             phi.add_incoming(result, last)
         return finals
 
-    def add_to(self, total, lost, x):
-        """Return ``total + x``, and what rounding has lost from it so far."""
-        x = self.add(x, lost)
+    def kahan_add(self, total, compensation, x):
+        """Return ``total + x``, and what rounding has taken from it so far.
+
+        subtle: the error is exact, whichever of the two is larger (Knuth's form).
+        So adding 0 changes nothing, and no lane can tell how many empty tiles its
+        neighbors made it pass.
+        """
+        x = self.add(x, compensation)
         after = self.add(total, x)
-        return after, self.sub(x, self.sub(after, total))
+        part = self.sub(after, total)
+        error = self.add(self.sub(total, self.sub(after, part)), self.sub(x, part))
+        return after, error
 
     def count_in_pieces(self, n, start: Sequence, body: Callable, most: int) -> list:
         """Emit :meth:`count` over sums, `most` turns at a time.

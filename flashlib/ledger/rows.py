@@ -9,6 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from flashlib.errors import ArgumentError
+
 VERDICTS = ("reproduced", "contradicted", "not testable here")
 
 
@@ -70,11 +72,20 @@ def claims() -> tuple[Claim, ...]:
 
 
 def find(claim_id: str) -> Claim:
-    """Return one row by its id."""
+    """Return one row by its id.
+
+    Raises
+    ------
+    ArgumentError
+        For an id that is not in the data file.
+    """
     for row in claims():
         if row.id == claim_id:
             return row
-    raise KeyError(f"claim_id is {claim_id!r}; expected an id of claims.toml")
+    raise ArgumentError(
+        f"claim_id has {claim_id!r}; expected an id of claims.toml; every "
+        "claim has a row there; flashlib.ledger.claims() lists them"
+    )
 
 
 def run_check(claim: Claim) -> Finding:

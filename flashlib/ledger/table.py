@@ -38,8 +38,13 @@ def _chapter(number: int, pages: Mapping[int, str]) -> str:
 
 
 def _sentence(words: str) -> str:
-    """Begin with a capital and end with a full stop, as sentences on a page do."""
-    return words[:1].upper() + words[1:] + ("" if words.endswith(".") else ".")
+    """Begin with a capital and end with a full stop, as sentences on a page do.
+
+    A name of the code begins as it is spelled.
+    """
+    if "_" not in words.partition(" ")[0]:
+        words = words[:1].upper() + words[1:]
+    return words if words.endswith(".") else f"{words}."
 
 
 def _cell(words: str) -> str:

@@ -7,6 +7,8 @@ import numpy as np
 from flashlib.machine.dtypes import rounded
 from flashlib.machine.tile import Tile
 
+__all__ = ["Masked", "fitted", "write"]
+
 
 class Masked(NamedTuple):
     """A result that is written only where ``where`` is true."""

@@ -9,6 +9,26 @@ import numpy as np
 
 from flashlib.errors import DTypeError
 
+__all__ = [
+    "BFLOAT16",
+    "FLOAT16",
+    "FLOAT32",
+    "FLOAT32_MIN",
+    "FLOAT8",
+    "FLOATS",
+    "INT32",
+    "INTEGERS",
+    "SUPPORTED",
+    "UINT16",
+    "UINT32",
+    "UINT8",
+    "as_dtype",
+    "as_float32",
+    "is_float",
+    "poison",
+    "rounded",
+]
+
 FLOAT32 = np.dtype(np.float32)
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOAT16 = np.dtype(np.float16)
@@ -54,9 +74,9 @@ def as_dtype(dtype: object) -> np.dtype:
             found = None
     if found not in SUPPORTED:
         raise DTypeError(
-            f"dtype is {getattr(found, 'name', dtype)}; expected one of "
-            f"{', '.join(_BY_NAME)}; the machine has no other element types; "
-            "convert the array first, for example with .astype(np.float32)"
+            f"dtype has {getattr(found, 'name', dtype)}; expected one of "
+            f"{', '.join(_BY_NAME)}; the machine has no other element types; convert "
+            "the array first, for example with .astype(np.float32)"
         )
     return found
 

@@ -21,6 +21,15 @@ from flashlib.machine.indexing import whole
 from flashlib.machine.pattern import Gather, extent
 from flashlib.machine.tile import Tile
 
+__all__ = [
+    "SKIPPED",
+    "check_source",
+    "check_transpose",
+    "fetch",
+    "rows",
+    "run_elements",
+]
+
 #: Marks a row that an out-of-bounds index skips.
 SKIPPED = -1
 
@@ -29,8 +38,8 @@ def check_source(src: Gather) -> None:
     """Check everything about a gather that does not depend on the indices."""
     if src.vector is not None and src.scalar is not None:
         raise MachineError(
-            "vector_offset and scalar_offset are both given; expected one of them; a "
-            "pattern is moved row by row or as a whole"
+            "vector_offset and scalar_offset have one value each; expected one of the "
+            "two; a pattern is moved row by row or as a whole; leave one out"
         )
     if src.memory != "hbm":
         rules.refuse_memory("src", src.memory, "hbm", "a gather")
@@ -40,20 +49,26 @@ def check_source(src: Gather) -> None:
         if src.vector.shape != (src.shape[0], 1):
             raise PartitionError(
                 f"vector_offset has shape {src.vector.shape}; expected "
-                f"({src.shape[0]}, 1); each partition of the pattern takes one index"
+                f"({src.shape[0]}, 1); each partition of the pattern takes one index; "
+                "cut the indices to that height"
             )
         return
+    _check_move(src)
+
+
+def _check_move(src: Gather) -> None:
+    """Check the offset that moves a whole pattern."""
     if not 0 <= whole("indirect_dim", src.indirect_dim) < src.base.ndim:
         raise MachineError(
-            f"indirect_dim is {src.indirect_dim}; expected 0 to {src.base.ndim - 1}; "
-            "scalar_offset counts along an axis of the tensor"
+            f"indirect_dim has {src.indirect_dim}; expected 0 to {src.base.ndim - 1}; "
+            "scalar_offset counts along an axis of the tensor; count axes from 0"
         )
     if isinstance(src.scalar, Tile):
         _check_index("scalar_offset", src.scalar, (INT32, UINT32))
         if src.scalar.array.size != 1:
             raise FreeSizeError(
                 f"scalar_offset has {src.scalar.array.size} elements; expected 1; one "
-                "offset moves the whole pattern"
+                "offset moves the whole pattern; cut it to [1, 1]"
             )
     else:
         whole("scalar_offset", src.scalar)
@@ -63,7 +78,8 @@ def check_transpose(src: Gather) -> None:
     """Check the tighter rules of a gathering transpose."""
     if src.vector is None:
         raise MachineError(
-            "vector_offset is None; expected indices; a transpose gathers rows only"
+            "vector_offset has None; expected indices; a transpose gathers rows only; "
+            "pass vector_offset, or gather with dma_copy"
         )
     if src.memory != "hbm":
         rules.refuse_memory("src", src.memory, "hbm", "a gather")
@@ -75,31 +91,32 @@ def check_transpose(src: Gather) -> None:
     if count % 16 or last > 128 or (len(src.shape) == 4 and min(src.shape[1:3]) > 1):
         raise FreeSizeError(
             f"pattern of src has shape {src.shape}; expected rows divisible by 16, a "
-            "last axis of at most 128 and size 1 on axis 1 or 2 of four; so the "
-            "gathering transpose works"
+            "last axis of at most 128 and size 1 on axis 1 or 2 of four; the "
+            "gathering transpose takes no other; gather with dma_copy, then transpose"
         )
     height, columns = src.vector.partitions, src.vector.free_size
     tall = height == 128 if columns > 1 else 16 <= height <= 128 and height % 16 == 0
     if not tall or height * columns < count:
         raise PartitionError(
             f"vector_offset has shape {src.vector.shape}; expected 16 to 128 "
-            "partitions in steps of 16 (128 for several columns) and at least "
-            f"{count} indices; they are read column by column"
+            f"partitions in steps of 16 (128 for several columns) and at least {count} "
+            "indices; they are read column by column; lay them out in such a shape"
         )
 
 
 def _check_dim(src: Gather) -> None:
     if whole("indirect_dim", src.indirect_dim) != 0:
         raise MachineError(
-            f"indirect_dim is {src.indirect_dim}; expected 0; only rows can be gathered"
+            f"indirect_dim has {src.indirect_dim}; expected 0; only rows can be "
+            "gathered; move along another axis with scalar_offset"
         )
 
 
 def _check_index(name: str, index: Tile, types: tuple) -> None:
     if not isinstance(index, Tile):
         raise MachineError(
-            f"{name} is a {type(index).__name__}; expected a tensor in sbuf; indices "
-            "are read while the program runs"
+            f"{name} has type {type(index).__name__}; expected a tensor in sbuf; "
+            "indices are read while the program runs; load them with dma_copy"
         )
     if index.memory != "sbuf":
         rules.refuse_memory(name, index.memory, "sbuf", "the descriptor generator")
@@ -124,10 +141,10 @@ def rows(src: Gather, skip: bool) -> np.ndarray:
     if (outside & used).any() and not skip:
         at = int(np.flatnonzero(outside & used)[0])
         raise OutOfBoundsError(
-            f"vector_offset is {index[at]} at partition {at % src.vector.partitions}"
-            f"{_column(at, src.vector)}; expected 0 to {count - 1}, with all of the "
-            f"pattern inside the tensor; it has {count} rows; repair the table or use "
-            "oob_mode='skip'"
+            f"vector_offset has {index[at]} at partition "
+            f"{at % src.vector.partitions}{_column(at, src.vector)}; expected 0 to "
+            f"{count - 1}, with all of the pattern inside the tensor; it has {count} "
+            "rows; repair the table or use oob_mode='skip'"
         )
     return np.where(outside, SKIPPED, first)
 
@@ -151,9 +168,9 @@ def _moved_rows(src: Gather, skip: bool) -> np.ndarray:
         if skip:
             return np.full(num, SKIPPED)
         raise OutOfBoundsError(
-            f"scalar_offset is {value}; expected the pattern inside {size} elements; "
-            f"it reaches {start + low} to {start + high}; use oob_mode='skip' to "
-            "leave dst as it is"
+            f"scalar_offset has {value}; expected the pattern inside {size} elements; "
+            f"it reaches {start + low} to {start + high}; use oob_mode='skip' to leave "
+            "dst as it is"
         )
     return start + step * np.arange(num)
 

@@ -16,6 +16,8 @@ from flashlib.errors import (
     shown,
 )
 
+__all__ = ["FIELD", "explicit_key", "plain_index", "whole", "whole_numbers"]
+
 #: Fields of an instruction are 32-bit integers.
 FIELD = 2**31
 
@@ -28,7 +30,7 @@ def whole(name: str, value: object, error: type[MachineError] = MachineError) ->
         number = None
     if number is None or not -FIELD <= number < FIELD:
         raise error(
-            f"{name} is {shown(value)}; expected an integer that 32 bits hold; it is "
+            f"{name} has {shown(value)}; expected an integer that 32 bits hold; it is "
             "fixed before the program runs and is neither rounded nor cut; convert it "
             "with int()"
         )
@@ -43,7 +45,7 @@ def whole_numbers(
         return tuple(operator.index(n) for n in value)
     except TypeError:
         raise error(
-            f"{name} is {shown(value)}; expected a sequence of integers; one number "
+            f"{name} has {shown(value)}; expected a sequence of integers; one number "
             f"per axis; write {name}=(2, 3), also for a single axis: (2,)"
         ) from None
 
@@ -105,7 +107,7 @@ def _spelled_out(key: tuple, shape: tuple[int, ...], on_chip: bool) -> tuple:
     if named > len(shape):
         raise OutOfBoundsError(
             f"index has {named} axes; expected at most {len(shape)}; the tensor has "
-            f"shape {shape}"
+            f"shape {shape}; leave axes out, or reshape first"
         )
     dots = [i for i, k in enumerate(key) if k is Ellipsis]
     if len(dots) > 1:
@@ -134,7 +136,7 @@ def _refuse_new_partition_axis(axis: int, on_chip: bool) -> None:
     if on_chip and axis == 0:
         raise PartitionError(
             "index has a new axis before axis 0; expected the partition axis first; "
-            "put None among the free axes"
+            "partitions are neither split nor joined; put None among the free axes"
         )
 
 
@@ -144,8 +146,8 @@ def _checked(item: object, axis: int, size: int, partition: bool) -> object:
         i = _integer(item)
         if not -size <= i < size:
             raise OutOfBoundsError(
-                f"index {i} on axis {axis}; expected {-size} to {size - 1}; the axis "
-                f"has {size} elements"
+                f"index has {i} on axis {axis}; expected {-size} to {size - 1}; the "
+                f"axis has {size} elements; negative numbers count from the end"
             )
         i %= size
         return slice(i, i + 1) if partition else i
@@ -161,13 +163,13 @@ def _checked_slice(item: slice, axis: int, size: int, partition: bool) -> slice:
     )
     if partition and step not in (None, 1):
         raise PartitionError(
-            f"step {step} on axis 0; expected 1; partitions of a window are "
+            f"index has step {step} on axis 0; expected 1; partitions of a window are "
             "contiguous; move rows with a dma or a shuffle"
         )
     if step == 0:
         raise OutOfBoundsError(
-            f"step 0 on axis {axis}; expected another step; a slice moves on; repeat "
-            "an axis of size 1 with broadcast_to"
+            f"index has step 0 on axis {axis}; expected another step; a slice moves "
+            "on; repeat an axis of size 1 with broadcast_to"
         )
     outside = (start is not None and not -size <= start <= size) or (
         stop is not None and not -size <= stop <= size
@@ -175,8 +177,9 @@ def _checked_slice(item: slice, axis: int, size: int, partition: bool) -> slice:
     bounds = slice(start, stop, step).indices(size)
     if outside or not len(range(*bounds)):
         raise OutOfBoundsError(
-            f"slice {start}:{stop} on axis {axis}; expected a non-empty part of "
-            f"0:{size}; the axis has {size} elements"
+            f"index has {start}:{stop} on axis {axis}; expected a non-empty part of "
+            f"0:{size}; the axis has {size} elements; cut the slice at the end of the "
+            "axis"
         )
     if bounds[2] < 0:
         return item
@@ -188,7 +191,7 @@ def _integer(item: object) -> int:
         return operator.index(item)
     except TypeError:
         raise MachineError(
-            f"index is a {type(item).__name__}; expected integers, slices, None or "
-            "...; an access pattern is fixed before the program runs; use "
-            ".ap(..., vector_offset=indices) to gather by data"
+            f"index has type {type(item).__name__}; expected integers, slices, None or "
+            "...; an access pattern is fixed before the program runs; use .ap(..., "
+            "vector_offset=indices) to gather by data"
         ) from None

@@ -10,7 +10,7 @@ refused has changed nothing and left no record.
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from flashlib.machine.storage import WRITTEN
 from flashlib.machine.tile import ON_CHIP, Tile
 from flashlib.machine.trace import Record
 
+if TYPE_CHECKING:
+    from flashlib.machine.machine import Core
+
 __all__ = [
     "HBM_OR_SBUF",
     "PSUM",
@@ -32,6 +35,7 @@ __all__ = [
     "Instruction",
     "Issue",
     "Masked",
+    "Meaning",
     "instruction",
 ]
 
@@ -39,8 +43,12 @@ __all__ = [
 REGISTRY: dict[str, "Instruction"] = {}
 
 SBUF = frozenset({"sbuf"})
-PSUM = placement.PSUM
+PSUM = frozenset({"psum"})
 HBM_OR_SBUF = frozenset({"hbm", "sbuf"})
+
+
+#: What a body returns: it computes the result, or one result per operand.
+Meaning = Callable[[], np.ndarray | Masked | dict[str, np.ndarray | Masked]]
 
 
 class Cost(NamedTuple):
@@ -59,7 +67,7 @@ class Issue:
     rate = 1.0
     sync: int | None = None
 
-    def __init__(self, machine, engine: str):
+    def __init__(self, machine: "Core", engine: str):
         self.machine = machine
         self.spec: Spec = machine.spec
         self.engine = engine
@@ -84,7 +92,7 @@ class Instruction:
     lanes: bool
     leaves: int
 
-    def run(self, machine, args: tuple, kwargs: dict, where: tuple) -> object:
+    def run(self, machine: "Core", args: tuple, kwargs: dict, where: tuple) -> object:
         """Check, execute, record; return the destination.
 
         ``where`` is the file and line of the program that issued it.
@@ -140,7 +148,7 @@ class Instruction:
             return self.choose(values) if self.choose else self.engines[0]
         if engine not in self.engines:
             raise PlacementError(
-                f"engine is {engine!r}; expected {' or '.join(self.engines)}; "
+                f"engine has {engine!r}; expected {' or '.join(self.engines)}; "
                 f"{self.name} exists on no other engine"
             )
         return engine
@@ -166,9 +174,9 @@ class Instruction:
     def _gathers(self, name: str) -> None:
         if name != "src" or self.name not in ("dma_copy", "dma_transpose"):
             raise MachineError(
-                f"{name} of {self.name} is a gather; expected a tensor; only dma_copy "
-                "and dma_transpose gather, and only from src; gather into a tensor "
-                "first"
+                f"{name} of {self.name} has type Gather; expected a tensor; only "
+                "dma_copy and dma_transpose gather, and only from src; gather into a "
+                "tensor first"
             )
 
     def _left_out(self, name: str, value: object) -> bool:
@@ -176,8 +184,8 @@ class Instruction:
 
     def _not_a_tile(self, name: str, value: object) -> None:
         raise MachineError(
-            f"{name} is a {type(value).__name__}; expected a tensor of the machine; "
-            f"{self.name} works on memory; put the array in hbm or sbuf first"
+            f"{name} has type {type(value).__name__}; expected a tensor of the "
+            f"machine; {self.name} works on memory; put the array in hbm or sbuf first"
         )
 
     def _record(

@@ -14,11 +14,13 @@ from flashlib.machine.dtypes import (
     UINT32,
     as_float32,
 )
-from flashlib.machine.instruction import Cost, Issue, Masked, instruction
+from flashlib.machine.instruction import Cost, Issue, Masked, Meaning, instruction
 from flashlib.machine.isa_vector import at_least_64
 from flashlib.machine.spec import MIN_CYCLES
 from flashlib.machine.tile import ON_CHIP, Tile
 from flashlib.machine.trace import Record
+
+__all__ = ["memset", "tensor_copy", "tensor_copy_predicated"]
 
 
 @instruction(
@@ -27,11 +29,11 @@ from flashlib.machine.trace import Record
     cost=Cost("max(64, N)", at_least_64),
     limits=("scalar engine: generation 3 on; gpsimd: sbuf only",),
 )
-def tensor_copy(issue: Issue, dst: Tile, src: Tile):
+def tensor_copy(issue: Issue, dst: Tile, src: Tile) -> Meaning:
     """Copy a tile; the same type bit for bit, another one through float32."""
     if issue.engine == "scalar":
         rules.generation(
-            3, "tensor_copy on the scalar engine, use activation", issue.spec
+            3, "tensor_copy on the scalar engine; use activation", issue.spec
         )
     rules.same_partitions(src=src, dst=dst)
     rules.same_free_size(src=src, dst=dst)
@@ -54,7 +56,9 @@ def tensor_copy(issue: Issue, dst: Tile, src: Tile):
         "predicate: uint8, uint16 or uint32; src and dst: one type",
     ),
 )
-def tensor_copy_predicated(issue: Issue, dst: Tile, src: Tile, predicate: Tile):
+def tensor_copy_predicated(
+    issue: Issue, dst: Tile, src: Tile, predicate: Tile
+) -> Meaning:
     """Copy where the predicate is not 0; elsewhere dst keeps what it held.
 
     Kept elements stay unwritten if they were, and stale if they were stale.
@@ -80,7 +84,7 @@ def _memset_cycles(r: Record) -> float:
     engines=("vector", "gpsimd"),
     cost=Cost("max(64, N); N / 2 for zero in bfloat16 or float16", _memset_cycles),
 )
-def memset(issue: Issue, dst: Tile, value: float):
+def memset(issue: Issue, dst: Tile, value: float) -> Meaning:
     """Fill with a constant; integers saturate at the ends of their type.
 
     A fraction is first rounded, half to even, as in every write of an integer.

@@ -19,10 +19,20 @@ from flashlib.machine.instruction import (
     Cost,
     Issue,
     Masked,
+    Meaning,
     instruction,
 )
 from flashlib.machine.pattern import Gather
 from flashlib.machine.tile import Tile
+
+__all__ = [
+    "BLOCK_ELEMENTS",
+    "DMA_COST",
+    "OOB_MODES",
+    "TRANSPOSES",
+    "dma_copy",
+    "dma_transpose",
+]
 
 OOB_MODES = ("error", "skip")
 #: 32 KiB of float32: how much of a tensor is turned at a time.
@@ -43,8 +53,8 @@ def _measure(issue: Issue, dst: Tile, src: Tile | Gather, elements: int, run: in
 def _oob(oob_mode: str) -> bool:
     if oob_mode not in OOB_MODES:
         raise MachineError(
-            f"oob_mode is {oob_mode!r}; expected 'error' or 'skip'; an index outside "
-            "its tensor does one of the two"
+            f"oob_mode has {oob_mode!r}; expected 'error' or 'skip'; an index outside "
+            "its tensor does one of the two; leave it out for 'error'"
         )
     return oob_mode == "skip"
 
@@ -62,7 +72,9 @@ def _oob(oob_mode: str) -> bool:
         "index outside the tensor: an error, or the row is skipped",
     ),
 )
-def dma_copy(issue: Issue, dst: Tile, src: Tile | Gather, oob_mode: str = "error"):
+def dma_copy(
+    issue: Issue, dst: Tile, src: Tile | Gather, oob_mode: str = "error"
+) -> Meaning:
     """Copy in row-major order, casting through float32 when the types differ.
 
     A source of ``t.ap(pattern, vector_offset=indices)`` is a gather: partition ``p``
@@ -131,7 +143,7 @@ def dma_transpose(
     src: Tile | Gather,
     axes: Sequence[int] | None = None,
     oob_mode: str = "error",
-):
+) -> Meaning:
     """Transpose on the way: the first axis of src becomes the last of dst.
 
     It reaches 90% of the copy rate from HBM and 50% from SBUF.
@@ -179,8 +191,8 @@ def _transpose_axes(dst: Tile, src: Tile | Gather, axes: object) -> tuple[int, .
     axes = None if axes is None else whole_numbers("axes", axes)
     if order is None or axes not in (None, order):
         raise FreeSizeError(
-            f"axes is {axes} for {len(shape)} axes; expected (1, 0), (2, 1, 0) or "
-            "(3, 1, 2, 0); a dma transposes no other way; permute the window"
+            f"axes has {axes} for {len(shape)} axes; expected (1, 0), (2, 1, 0) or (3, "
+            "1, 2, 0); a dma transposes no other way; permute the window"
         )
     expected = tuple(shape[a] for a in order)
     if dst.shape[0] != expected[0]:

@@ -13,10 +13,12 @@ from flashlib.errors import FreeSizeError, shown
 from flashlib.machine import rules
 from flashlib.machine.dtypes import as_float32
 from flashlib.machine.indexing import whole
-from flashlib.machine.instruction import SBUF, Cost, Issue, instruction
+from flashlib.machine.instruction import SBUF, Cost, Issue, Meaning, instruction
 from flashlib.machine.operators import COMPARISONS, named
 from flashlib.machine.pattern import checked_pattern
 from flashlib.machine.tile import Tile
+
+__all__ = ["affine_select", "iota"]
 
 _COST = Cost("150 + N", lambda r: 150 + r.n)
 
@@ -43,8 +45,8 @@ def _indices(
     pairs = checked_pattern(pattern)
     if len(pairs) > dims:
         raise FreeSizeError(
-            f"pattern is {shown(pattern)}; expected 1 to {dims} pairs [step, num] of "
-            "integers; an index pattern is 4-d at most"
+            f"pattern has {shown(pattern)}; expected 1 to {dims} pairs [step, num] of "
+            "integers; an index pattern is 4-d at most; join neighboring pairs"
         )
     n = math.prod(num for _, num in pairs)
     if n != dst.free_size:
@@ -68,7 +70,7 @@ def iota(
     pattern: Sequence[Sequence[int]],
     offset: int = 0,
     channel_multiplier: int = 0,
-):
+) -> Meaning:
     """Write an index pattern.
 
     Partition ``p`` counts from 0 at the first partition of dst.
@@ -96,7 +98,7 @@ def affine_select(
     on_false_value: float,
     cmp_op: str = "equal",
     offset: int = 0,
-):
+) -> Meaning:
     """Keep elements whose index value compares true with 0, fill the others."""
     compare = named(COMPARISONS, cmp_op, "cmp_op")
     rules.same_partitions(on_true_tile=on_true_tile, dst=dst)

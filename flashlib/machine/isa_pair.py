@@ -9,9 +9,11 @@ import numpy as np
 from flashlib.errors import FreeSizeError, MachineError
 from flashlib.machine import rules
 from flashlib.machine.indexing import whole, whole_numbers
-from flashlib.machine.instruction import SBUF, Cost, Issue, instruction
+from flashlib.machine.instruction import SBUF, Cost, Issue, Meaning, instruction
 from flashlib.machine.isa_dma import DMA_COST
 from flashlib.machine.tile import Tile
+
+__all__ = ["GPSIMD_ELEMENTS", "core_barrier", "sendrecv"]
 
 #: Elements per partition that the small messenger of the gpsimd engine carries.
 GPSIMD_ELEMENTS = 256
@@ -19,11 +21,11 @@ GPSIMD_ELEMENTS = 256
 
 def _partner(issue: Issue, what: str):
     """The pair this core belongs to."""
-    rules.generation(3, f"pairs of cores, so no {what}", issue.spec)
+    rules.generation(3, f"pairs of cores, so no {what}; use NC_V3", issue.spec)
     if issue.machine.pair is None:
         raise MachineError(
-            f"{what} runs on a single core; expected a pair (lnc=2); there is no "
-            "partner to meet; run the program with CorePair"
+            f"{what} has no partner on a single core; expected a pair (lnc=2); it "
+            "meets the other core; run the program with CorePair"
         )
     return issue.machine.pair
 
@@ -49,15 +51,16 @@ def sendrecv(
     recv_from: int,
     pipe_id: int,
     dma_engine: str = "dma",
-):
+) -> Meaning:
     """Send src to the other core and receive its src into dst."""
     pair = _partner(issue, "sendrecv")
     other = 1 - issue.machine.core
     for name, rank in (("send_to", send_to), ("recv_from", recv_from)):
         if whole(name, rank) != other:
             raise MachineError(
-                f"{name} is {rank} on core {issue.machine.core}; expected {other}; a "
-                "pair has cores 0 and 1 and a core writes to the other one"
+                f"{name} has {rank} on core {issue.machine.core}; expected {other}; a "
+                "pair has cores 0 and 1 and a core writes to the other one; use 1 - "
+                "core"
             )
     pipe_id = whole("pipe_id", pipe_id)
     _messenger(dma_engine, src)
@@ -84,8 +87,8 @@ def _messenger(dma_engine: str, src: Tile) -> None:
     """Check the name of the messenger and what it can carry."""
     if dma_engine not in ("dma", "gpsimd_dma"):
         raise MachineError(
-            f"dma_engine is {dma_engine!r}; expected 'dma' or 'gpsimd_dma'; no other "
-            "engine carries messages"
+            f"dma_engine has {dma_engine!r}; expected 'dma' or 'gpsimd_dma'; no other "
+            "engine carries messages; leave it out for 'dma'"
         )
     if dma_engine == "gpsimd_dma" and src.free_size > GPSIMD_ELEMENTS:
         raise FreeSizeError(
@@ -103,13 +106,13 @@ def _messenger(dma_engine: str, src: Tile) -> None:
     lanes=False,
     limits=("generation 3 on, two cores; data in hbm; cores: (0, 1)",),
 )
-def core_barrier(issue: Issue, data: Tile, cores: tuple[int, int] = (0, 1)):
+def core_barrier(issue: Issue, data: Tile, cores: tuple[int, int] = (0, 1)) -> Meaning:
     """Wait until both cores are here: what they wrote to data is then visible."""
     pair = _partner(issue, "core_barrier")
     if whole_numbers("cores", cores, MachineError) != (0, 1):
         raise MachineError(
-            f"cores is {cores}; expected (0, 1); a barrier joins the two cores of a "
-            "pair"
+            f"cores has {cores}; expected (0, 1); a barrier joins the two cores of a "
+            "pair; leave it out"
         )
     issue.nbytes = 0
 

@@ -12,12 +12,14 @@ from flashlib.errors import FreeSizeError, MachineError, PartitionError
 from flashlib.machine import rules
 from flashlib.machine.dtypes import BFLOAT16, as_float32
 from flashlib.machine.indexing import whole_numbers
-from flashlib.machine.instruction import Cost, Issue, instruction
+from flashlib.machine.instruction import Cost, Issue, Meaning, instruction
 from flashlib.machine.isa_vector import bits
 from flashlib.machine.operators import ARITHMETIC, BITWISE, REDUCTIONS, apply, named
 from flashlib.machine.spec import MIN_CYCLES
 from flashlib.machine.tile import ON_CHIP, Tile
 from flashlib.machine.trace import Record
+
+__all__ = ["result_column", "tensor_reduce", "tensor_scalar_reduce"]
 
 
 def _trailing(data: Tile, axis: int | tuple[int, ...]) -> int:
@@ -29,12 +31,12 @@ def _trailing(data: Tile, axis: int | tuple[int, ...]) -> int:
     axes = sorted(a + data.ndim if a < 0 else a for a in axes)
     if 0 in axes:
         raise PartitionError(
-            f"axis is {axis}; expected free axes only; the vector engine cannot "
+            f"axis has {axis}; expected free axes only; the vector engine cannot "
             "reduce over partitions; multiply by a vector of ones, or transpose first"
         )
     if not axes or axes != list(range(axes[0], data.ndim)):
         raise FreeSizeError(
-            f"axis is {axis}; expected the last axes of shape {data.shape}; the "
+            f"axis has {axis}; expected the last axes of shape {data.shape}; the "
             "reduction runs over the innermost loop; permute the window first"
         )
     return axes[0]
@@ -61,7 +63,7 @@ def tensor_reduce(
     data: Tile,
     axis: int | tuple,
     negate: bool = False,
-):
+) -> Meaning:
     """Reduce the last free axes of a window; ``negate`` flips the sign for free."""
     reduction = named(REDUCTIONS, op, "op")
     kept = _trailing(data, axis)
@@ -78,7 +80,8 @@ def tensor_reduce(
         bits(issue, dst=dst, data=data)
     if negate and exact:
         raise MachineError(
-            f"negate is True with {op}; expected an arithmetic op; bits have no sign"
+            f"negate has True with {op}; expected an arithmetic op; bits have no sign; "
+            "leave negate out"
         )
     issue.rate = 2.0 if op in ("add", "maximum") else 1.0
 
@@ -124,7 +127,7 @@ def tensor_scalar_reduce(
     operand0: object,
     reduce_op: str,
     reduce_res: Tile,
-):
+) -> Meaning:
     """Apply one operator with a scalar and reduce each row of the result."""
     named(ARITHMETIC, op0, "op0")
     named(("add", "multiply", "maximum", "minimum"), reduce_op, "reduce_op")

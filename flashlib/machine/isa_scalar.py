@@ -9,12 +9,14 @@ import numpy as np
 from flashlib.errors import MachineError, UninitializedError
 from flashlib.machine import rules
 from flashlib.machine.dtypes import as_float32
-from flashlib.machine.instruction import Cost, Issue, instruction
+from flashlib.machine.instruction import Cost, Issue, Meaning, instruction
 from flashlib.machine.isa_reduce import result_column
 from flashlib.machine.operators import FUNCTIONS, named
 from flashlib.machine.spec import MIN_CYCLES
 from flashlib.machine.tile import ON_CHIP, Tile
 from flashlib.machine.trace import Record
+
+__all__ = ["REDUCE_COMMANDS", "activation", "activation_reduce"]
 
 REDUCE_COMMANDS = ("idle", "reset", "reduce", "reset_reduce")
 _LIMITS = (
@@ -58,15 +60,16 @@ def _affine(issue: Issue, dst: Tile, op: str, data: Tile, bias, scale):
 def _known_command(reduce_cmd: str) -> None:
     if reduce_cmd not in REDUCE_COMMANDS:
         raise MachineError(
-            f"reduce_cmd is {reduce_cmd!r}; expected one of "
-            f"{', '.join(REDUCE_COMMANDS)}; the registers know no other command"
+            f"reduce_cmd has {reduce_cmd!r}; expected one of "
+            f"{', '.join(REDUCE_COMMANDS)}; the registers know no other command; name "
+            "one of these"
         )
 
 
 def _only_add(reduce_op: str | None) -> None:
     if reduce_op != "add":
         raise MachineError(
-            f"reduce_op is {reduce_op!r}; expected 'add'; the registers of the scalar "
+            f"reduce_op has {reduce_op!r}; expected 'add'; the registers of the scalar "
             "engine only sum; use tensor_reduce for others"
         )
 
@@ -88,7 +91,7 @@ def activation(
     reduce_op: str | None = None,
     reduce_res: Tile | None = None,
     reduce_cmd: str = "idle",
-):
+) -> Meaning:
     """Apply ``f(data * scale + bias)``.
 
     ``reduce_cmd`` drives the sum registers: ``idle``, ``reset``, ``reduce`` (add the
@@ -106,7 +109,7 @@ def activation(
     used = sums or reduce_res is not None
     if used and not fresh and not issue.machine.sums_known[rows].all():
         raise UninitializedError(
-            f"reduce_cmd is {reduce_cmd!r}; expected 'reset_reduce' or an earlier "
+            f"reduce_cmd has {reduce_cmd!r}; expected 'reset_reduce' or an earlier "
             "reset; the sum registers hold nothing yet; reset them first"
         )
 
@@ -140,7 +143,7 @@ def activation_reduce(
     reduce_res: Tile,
     bias: object = None,
     scale: object = 1.0,
-):
+) -> Meaning:
     """Apply ``f(data * scale + bias)`` and sum each row, before rounding to dst."""
     activated = _affine(issue, dst, op, data, bias, scale)
     _only_add(reduce_op)

@@ -24,11 +24,13 @@ from flashlib.machine.dtypes import (
     as_float32,
 )
 from flashlib.machine.indexing import whole
-from flashlib.machine.instruction import Cost, Issue, Masked, instruction
+from flashlib.machine.instruction import Cost, Issue, Masked, Meaning, instruction
 from flashlib.machine.isa_reduce import result_column
 from flashlib.machine.isa_vector import at_least_64
 from flashlib.machine.operators import COMPARISONS, named
 from flashlib.machine.tile import ON_CHIP, Tile
+
+__all__ = ["KEEP", "nc_stream_shuffle", "range_select", "select_reduce"]
 
 KEEP = 255
 
@@ -36,8 +38,8 @@ KEEP = 255
 def _only_maximum(reduce_op: str) -> None:
     if reduce_op != "maximum":
         raise MachineError(
-            f"reduce_op is {reduce_op!r}; expected 'maximum'; a select reduces with "
-            "no other operator"
+            f"reduce_op has {reduce_op!r}; expected 'maximum'; a select reduces with "
+            "no other operator; leave it out"
         )
 
 
@@ -69,7 +71,7 @@ def range_select(
     reduce_op: str = "maximum",
     range_start: int = 0,
     on_false_value: float = FLOAT32_MIN,
-):
+) -> Meaning:
     """Keep elements whose index lies in a range, fill the others.
 
     Element ``i`` of a row stays where ``(range_start + i) comp_op0 bound0`` and
@@ -104,12 +106,12 @@ def range_select(
 def _fill_and_indices(fill: float, start: int, n: int) -> None:
     if rules.constant("on_false_value", fill) != np.float32(FLOAT32_MIN):
         raise MachineError(
-            f"on_false_value is {fill}; expected {FLOAT32_MIN}; the hardware fills "
+            f"on_false_value has {fill}; expected {FLOAT32_MIN}; the hardware fills "
             "with the lowest float32 only; use affine_select for another fill"
         )
     if start < 0 or start + n > 2**24:
         raise MachineError(
-            f"range_start is {start} with {n} elements; expected indices from 0 to "
+            f"range_start has {start} with {n} elements; expected indices from 0 to "
             f"{2**24 - 1}; indices are compared in float32, exact below 2**24; move "
             "the bounds instead"
         )
@@ -135,7 +137,7 @@ def select_reduce(
     reduce_res: Tile | None = None,
     reduce_op: str = "maximum",
     reverse_pred: bool = False,
-):
+) -> Meaning:
     """Take ``on_true`` where the predicate is not 0, else ``on_false``.
 
     ``reduce_res`` gets the row maximum of the result.
@@ -174,7 +176,9 @@ def select_reduce(
         "64 at 0 or 64, 32 at a multiple of 32",
     ),
 )
-def nc_stream_shuffle(issue: Issue, dst: Tile, src: Tile, shuffle_mask: Sequence[int]):
+def nc_stream_shuffle(
+    issue: Issue, dst: Tile, src: Tile, shuffle_mask: Sequence[int]
+) -> Meaning:
     """Move rows inside each quadrant of 32 partitions, the same way in all.
 
     ``dst[32 q + i] = src[32 q + shuffle_mask[i]]``; 255 leaves the row as it was.
@@ -188,9 +192,9 @@ def nc_stream_shuffle(issue: Issue, dst: Tile, src: Tile, shuffle_mask: Sequence
     missing = moves & (source >= src.partitions)
     if missing.any():
         raise OutOfBoundsError(
-            f"shuffle_mask reads row {source[missing][0]} of src; expected 0 to "
-            f"{src.partitions - 1}; src has {src.partitions} partitions; pass a "
-            "taller window or use 255 to keep the row"
+            f"shuffle_mask has row {source[missing][0]} of src; expected 0 to "
+            f"{src.partitions - 1}; src has {src.partitions} partitions; pass a taller "
+            "window or use 255 to keep the row"
         )
     used = np.unique(source[moves])
 
@@ -212,12 +216,12 @@ def _shuffle_rows(shuffle_mask: Sequence[int], dst: Tile, src: Tile) -> np.ndarr
         mask = np.zeros(0)
     if mask.shape != (32,) or mask.dtype.kind not in "iu":
         raise FreeSizeError(
-            f"shuffle_mask is {shown(shuffle_mask)}; expected 32 integers; a quadrant "
-            "has 32 partitions; 255 keeps a row"
+            f"shuffle_mask has {shown(shuffle_mask)}; expected 32 integers; a quadrant "
+            "has 32 partitions; fill up with 255, which keeps a row"
         )
     if not ((mask >= 0) & (mask < 32) | (mask == KEEP)).all():
         raise OutOfBoundsError(
-            f"shuffle_mask is {list(shuffle_mask)}; expected entries 0 to 31, or 255; "
+            f"shuffle_mask has {list(shuffle_mask)}; expected entries 0 to 31, or 255; "
             "rows stay inside their quadrant; move rows between quadrants with a copy"
         )
     active = -(-max(src.partitions, dst.partitions) // 32) * 32
@@ -225,7 +229,8 @@ def _shuffle_rows(shuffle_mask: Sequence[int], dst: Tile, src: Tile) -> np.ndarr
     for name, tile in (("src", src), ("dst", dst)):
         if tile.start % step:
             raise PartitionError(
-                f"{name} starts at partition {tile.start} with {active} active "
-                f"partitions; expected a multiple of {step}; {rules.START_RULE}"
+                f"{name} has start partition {tile.start} and {active} active "
+                f"partitions; expected a multiple of {step}; {rules.START_RULE}; move "
+                "the rows with a dma, which has no such rule"
             )
     return mask

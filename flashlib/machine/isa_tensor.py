@@ -15,11 +15,13 @@ from flashlib.errors import (
 )
 from flashlib.machine import rules
 from flashlib.machine.dtypes import BFLOAT16, FLOAT8, FLOAT32, FLOATS, as_float32
-from flashlib.machine.instruction import PSUM, SBUF, Cost, Issue, instruction
+from flashlib.machine.instruction import PSUM, SBUF, Cost, Issue, Meaning, instruction
 from flashlib.machine.spec import MIN_CYCLES, Spec
 from flashlib.machine.storage import PRODUCT, UNWRITTEN, WRITTEN
 from flashlib.machine.tile import ON_CHIP, Tile
 from flashlib.machine.trace import Record
+
+__all__ = ["load_stationary_cycles", "nc_matmul", "nc_transpose"]
 
 #: Combinations of generation and operand types that have passed the check.
 _LEGAL_TYPES: set[tuple] = set()
@@ -62,7 +64,7 @@ def nc_matmul(
     moving: Tile,
     accumulate: bool | None = None,
     perf_mode: str | None = None,
-):
+) -> Meaning:
     """Multiply: ``dst[M, N] (+)= stationary[K, M].T @ moving[K, N]`` in float32.
 
     ``accumulate`` False overwrites, True adds; None overwrites on the first matmul
@@ -113,9 +115,10 @@ def _double_row(spec: Spec, mode: str | None, stationary: Tile, moving: Tile) ->
     """Check the doubled float8 mode; return its 2 rows per partition."""
     if mode != "double_row":
         raise MachineError(
-            f"perf_mode is {mode!r}; expected None or 'double_row'; there is no other"
+            f"perf_mode has {mode!r}; expected None or 'double_row'; the array knows "
+            "no other; leave it out"
         )
-    rules.generation(3, "double_row mode", spec)
+    rules.generation(3, "double_row mode; leave perf_mode out", spec)
     for name, tile in (("stationary", stationary), ("moving", moving)):
         rules.one_of(name, tile, (FLOAT8,), "double_row packs float8 pairs")
         if tile.ndim != 3 or tile.shape[1] != 2:
@@ -165,7 +168,7 @@ def _product_types(spec: Spec, dst: Tile, stationary: Tile, moving: Tile) -> Non
     rules.one_of("moving", moving, FLOATS, "the array multiplies floats")
     if (stationary.dtype == FLOAT32) != (moving.dtype == FLOAT32):
         raise DTypeError(
-            f"stationary is {stationary.dtype.name} and moving is "
+            f"stationary and moving have dtypes {stationary.dtype.name} and "
             f"{moving.dtype.name}; expected float32 on both or on neither; the array "
             "runs float32 in four passes; cast one operand with tensor_copy"
         )
@@ -183,13 +186,13 @@ def _accumulates(spec: Spec, dst: Tile, accumulate: bool | None) -> bool | np.nd
         return True
     if accumulate and written < state.size:
         raise UninitializedError(
-            "accumulate is True; expected dst written by a matmul before; there is "
+            "accumulate has True; expected dst written by a matmul before; there is "
             "nothing to add to; start with accumulate=False or None"
         )
     if spec.generation < 4 and np.any(state == WRITTEN):
         raise MachineError(
-            f"accumulate is {accumulate}; expected dst written by matmuls only; "
-            f"adding to psum that another instruction filled is undefined on "
+            f"accumulate has {accumulate}; expected dst written by matmuls only; "
+            "adding to psum that another instruction filled is undefined on "
             f"{spec.name}; start with accumulate=False, or add on the vector engine"
         )
     return state != UNWRITTEN
@@ -222,7 +225,7 @@ def _transpose_engine(values: dict) -> str:
         "dst and data: one type",
     ),
 )
-def nc_transpose(issue: Issue, dst: Tile, data: Tile):
+def nc_transpose(issue: Issue, dst: Tile, data: Tile) -> Meaning:
     """Transpose: ``dst[F, P] = data[P, F].T``; several free axes count as one.
 
     On NeuronCore-v2 the tensor engine multiplies by an identity, so one NaN or
@@ -238,8 +241,8 @@ def nc_transpose(issue: Issue, dst: Tile, data: Tile):
     if max(p, f) > most:
         error = PartitionError if p > most else FreeSizeError
         raise error(
-            f"data is {p} x {f}; expected at most {most} x {most}; the {issue.engine} "
-            "engine transposes no more at once; transpose it in blocks"
+            f"data has shape {p} x {f}; expected at most {most} x {most}; the "
+            f"{issue.engine} engine transposes no more at once; transpose it in blocks"
         )
     _flipped(dst, p, f)
     rules.same_dtype("a transpose moves bits", data=data, dst=dst)

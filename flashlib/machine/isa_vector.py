@@ -15,7 +15,7 @@ from flashlib.machine.dtypes import (
     UINT32,
     as_float32,
 )
-from flashlib.machine.instruction import Cost, Issue, instruction
+from flashlib.machine.instruction import Cost, Issue, Meaning, instruction
 from flashlib.machine.operators import (
     ARITHMETIC,
     BITWISE,
@@ -26,6 +26,16 @@ from flashlib.machine.operators import (
 from flashlib.machine.spec import MIN_CYCLES
 from flashlib.machine.tile import ON_CHIP, Tile
 from flashlib.machine.trace import Record
+
+__all__ = [
+    "WIDE_INTEGERS",
+    "at_least_64",
+    "bits",
+    "reciprocal",
+    "scalar_tensor_tensor",
+    "tensor_scalar",
+    "tensor_tensor",
+]
 
 WIDE_INTEGERS = (INT32, UINT32)
 
@@ -72,7 +82,9 @@ def _integer_engine(values: dict) -> str:
         "bit operators: integers of one type; power: gpsimd only",
     ),
 )
-def tensor_tensor(issue: Issue, dst: Tile, data1: Tile, data2: Tile, op: str):
+def tensor_tensor(
+    issue: Issue, dst: Tile, data1: Tile, data2: Tile, op: str
+) -> Meaning:
     """Combine two tiles element by element: ``dst = data1 op data2``."""
     named(OPERATORS, op, "op")
     rules.not_both_in_psum(data1=data1, data2=data2)
@@ -82,7 +94,7 @@ def tensor_tensor(issue: Issue, dst: Tile, data1: Tile, data2: Tile, op: str):
         bits(issue, dst=dst, data1=data1, data2=data2)
     elif op == "power" and issue.engine != "gpsimd":
         raise MachineError(
-            f"op is 'power' on the {issue.engine} engine; expected engine='gpsimd'; "
+            f"op has 'power' on the {issue.engine} engine; expected engine='gpsimd'; "
             "only gpsimd raises to a power"
         )
     integers = op in BITWISE or (
@@ -107,8 +119,8 @@ def bits(issue: Issue, **tiles: Tile) -> None:
     """Bit operators run on the vector engine over integers of one type."""
     if issue.engine != "vector":
         raise MachineError(
-            f"engine is {issue.engine!r}; expected 'vector'; bit operators run on the "
-            "vector engine only"
+            f"engine has {issue.engine!r}; expected 'vector'; bit operators run on no "
+            "other engine; leave it out"
         )
     first = next(iter(tiles.values()))
     for name, tile in tiles.items():
@@ -124,7 +136,7 @@ def _scalar_operators(
     if issue.engine == "gpsimd":
         if names != ("rsqrt",):
             raise MachineError(
-                f"op0 is {op0!r} on the gpsimd engine; expected 'rsqrt' alone; gpsimd "
+                f"op0 has {op0!r} on the gpsimd engine; expected 'rsqrt' alone; gpsimd "
                 "has no other tensor_scalar operator; use engine='vector'"
             )
         return False
@@ -132,12 +144,13 @@ def _scalar_operators(
         named(OPERATORS, name, "op0" if name is op0 else "op1")
     if issue.engine == "scalar" and names not in _SCALAR_ENGINE_PAIRS:
         raise MachineError(
-            f"operators are {', '.join(names)} on the scalar engine; expected multiply "
-            "then add, multiply, or add; it has no others; use engine='vector'"
+            f"op0 and op1 have {op0!r} and {op1!r} on the scalar engine; expected "
+            "multiply then add, multiply, or add; it has no others; use "
+            "engine='vector'"
         )
     if len({name in BITWISE for name in names}) > 1:
         raise MachineError(
-            f"op0 is {op0!r} and op1 is {op1!r}; expected two arithmetic or two bit "
+            f"op0 and op1 have {op0!r} and {op1!r}; expected two arithmetic or two bit "
             "operators; one instruction reads its input in one way; use two"
         )
     if op0 in BITWISE:
@@ -169,7 +182,7 @@ def tensor_scalar(
     op1: str | None = None,
     operand1: object = None,
     reverse1: bool = False,
-):
+) -> Meaning:
     """Apply one or two operators with per-partition scalars.
 
     ``dst = (data op0 operand0) op1 operand1``; ``reverse`` swaps the sides.
@@ -201,8 +214,8 @@ def _bit_scalars(data: Tile, op0: str, operand0, op1, operand1):
     for _, value in pairs:
         if not isinstance(value, int):
             raise MachineError(
-                f"operand is a {type(value).__name__}; expected an integer constant; "
-                "bit operators take no float32 operand"
+                f"operand has type {type(value).__name__}; expected an integer "
+                "constant; bit operators take no float32 operand; pass an integer"
             )
 
     def applied() -> np.ndarray:
@@ -239,7 +252,7 @@ def scalar_tensor_tensor(
     operand1: Tile,
     reverse0: bool = False,
     reverse1: bool = False,
-):
+) -> Meaning:
     """Scale by a per-partition scalar, then combine with a tile.
 
     ``dst = (data op0 operand0) op1 operand1``.
@@ -267,7 +280,7 @@ def scalar_tensor_tensor(
     memory={"data": ON_CHIP},
     cost=Cost("max(64, 8N)", lambda r: max(MIN_CYCLES, 8 * r.n)),
 )
-def reciprocal(issue: Issue, dst: Tile, data: Tile):
+def reciprocal(issue: Issue, dst: Tile, data: Tile) -> Meaning:
     """Divide 1 by each element: ``dst = 1 / data``."""
     rules.same_partitions(data=data, dst=dst)
     rules.same_free_size(data=data, dst=dst)

@@ -28,6 +28,8 @@ from flashlib.machine.memory import Hbm, Psum, Sbuf
 from flashlib.machine.spec import NC_V3, Spec
 from flashlib.machine.trace import Trace
 
+__all__ = ["Core", "Isa", "Machine"]
+
 
 class Isa:
     """The instruction set of one core: one callable per declared instruction.
@@ -68,8 +70,8 @@ class Core:
     def __init__(self, spec: Spec, hbm: Hbm | None, number: int):
         if not isinstance(spec, Spec):
             raise MachineError(
-                f"spec is {shown(spec)}; expected NC_V2, NC_V3, NC_V4 or another Spec; "
-                "every limit comes from it"
+                f"spec has {shown(spec)}; expected NC_V2, NC_V3, NC_V4 or another "
+                "Spec; every limit comes from it; pass one of these"
             )
         self.spec = spec
         self.core = number

@@ -28,6 +28,8 @@ from flashlib.machine.spec import Spec
 from flashlib.machine.storage import UNWRITTEN, WRITTEN, Storage
 from flashlib.machine.tile import Tile
 
+__all__ = ["Hbm", "Memory", "Psum", "Sbuf"]
+
 _numbers = itertools.count()
 
 
@@ -48,12 +50,17 @@ class Memory:
         ----------
         array : array_like
             On chip ``[partitions, free axes ...]``, any layout; its dtype is kept.
+
+        Raises
+        ------
+        FreeSizeError, PartitionError, DTypeError, CapacityError, BankError
+            As :meth:`alloc` does, and for rows of several lengths.
         """
         try:
             array = np.asarray(array)
         except ValueError:
             raise FreeSizeError(
-                f"array is {shown(array)}; expected rows of one length; an axis has "
+                f"array has {shown(array)}; expected rows of one length; an axis has "
                 "one size; pad the short ones"
             ) from None
         storage = self._claim(array.shape, as_dtype(array.dtype))
@@ -88,8 +95,8 @@ class Memory:
         if len(shape) < least or min(shape) < 1:
             axes = "[partitions, free ...]" if self.on_chip else "at least one axis"
             raise FreeSizeError(
-                f"shape is {shape}; expected {axes} with sizes of 1 or more; the "
-                "machine has no empty tensors"
+                f"shape has {shape}; expected {axes} with sizes of 1 or more; the "
+                "machine has no empty tensors; give every axis a size"
             )
         if self.on_chip and shape[0] > self.spec.partitions:
             raise PartitionError(
@@ -111,7 +118,21 @@ class Memory:
                     storage.free()
 
     def alloc(self, shape: Sequence[int], dtype: object = np.float32) -> Tile:
-        """Return a fresh, unwritten tensor."""
+        """Return a fresh, unwritten tensor.
+
+        Parameters
+        ----------
+        shape : sequence of int
+            On chip ``[partitions, free axes ...]``, at most 128 partitions.
+        dtype : numpy dtype, scalar type or name
+
+        Raises
+        ------
+        FreeSizeError, PartitionError, DTypeError
+            For a shape or a type that the machine does not have.
+        CapacityError
+            When there is no room left.
+        """
         return self._alloc(shape, dtype)
 
 
@@ -129,9 +150,9 @@ class Hbm(Memory):
         need = math.prod(shape) * dtype.itemsize
         if self.used + need > self.spec.hbm_bytes:
             raise CapacityError(
-                f"shape {shape} needs {need} bytes of hbm; expected at most "
+                f"shape {shape} has {need} bytes of hbm; expected at most "
                 f"{self.spec.hbm_bytes - self.used}; the device has "
-                f"{self.spec.hbm_bytes}"
+                f"{self.spec.hbm_bytes}; free another tensor first"
             )
         return self.used, None, ()
 
@@ -168,7 +189,7 @@ class Sbuf(Memory):
         if used + need > capacity:
             holes = sum(s.row_bytes for s in self._stack if not s.live)
             raise CapacityError(
-                f"shape {shape} needs {need} bytes per partition; expected at most "
+                f"shape {shape} has {need} bytes per partition; expected at most "
                 f"{capacity - used}; sbuf has {capacity} and {used} are on the stack "
                 f"({holes} freed but below a live tensor); free the newest tensors "
                 "first or use sbuf.scope()"
@@ -206,7 +227,23 @@ class Psum(Memory):
     def alloc(
         self, shape: Sequence[int], dtype: object = np.float32, bank: int | None = None
     ) -> Tile:
-        """Return a fresh tensor that starts in ``bank`` and takes whole banks."""
+        """Return a fresh tensor that starts in ``bank`` and takes whole banks.
+
+        Parameters
+        ----------
+        shape : sequence of int
+            ``[partitions, free axes ...]``, at most 128 partitions.
+        dtype : numpy dtype, scalar type or name
+        bank : int, optional
+            Any free one unless given.
+
+        Raises
+        ------
+        FreeSizeError, PartitionError, DTypeError
+            For a shape or a type that the machine does not have.
+        BankError
+            When the banks are taken, or too few.
+        """
         return self._alloc(shape, dtype, bank=bank)
 
     @property
@@ -222,7 +259,7 @@ class Psum(Memory):
         span, total = self._span(need), self.spec.psum_banks
         if span > total:
             raise BankError(
-                f"shape {shape} needs {need} bytes per partition; expected at most "
+                f"shape {shape} has {need} bytes per partition; expected at most "
                 f"{self.spec.psum_bytes_per_partition}; psum has {total} banks of "
                 f"{self.spec.psum_bank_bytes}; split the tile"
             )
@@ -230,17 +267,17 @@ class Psum(Memory):
             isinstance(bank, numbers.Integral) and 0 <= bank <= total - span
         ):
             raise BankError(
-                f"bank is {shown(bank)}; expected 0 to {total - span}; psum has banks "
-                f"0 to {total - 1} and the tensor takes {span}"
+                f"bank has {shown(bank)}; expected 0 to {total - span}; psum has banks "
+                f"0 to {total - 1} and the tensor takes {span}; leave bank out, and a "
+                "free one is taken"
             )
         starts = range(total - span + 1) if bank is None else (bank,)
         for first in starts:
             if not any(self._banks[first : first + span]):
                 before = set().union(*self._last[first : first + span])
                 return first * self.spec.psum_bank_bytes, first, tuple(sorted(before))
-        wanted = "none" if bank is None else bank
         raise BankError(
-            f"bank is {wanted}; expected {span} free in a row; free banks are "
+            f"bank has {bank}; expected {span} free in a row; free banks are "
             f"{list(self.free_banks)}; free a psum tensor first or use psum.scope()"
         )
 

@@ -10,6 +10,17 @@ import numpy as np
 
 from flashlib.errors import MachineError
 
+__all__ = [
+    "ARITHMETIC",
+    "BITWISE",
+    "COMPARISONS",
+    "FUNCTIONS",
+    "OPERATORS",
+    "REDUCTIONS",
+    "apply",
+    "named",
+]
+
 
 def _truth(function: Callable) -> Callable:
     """Make a predicate return float32 ones and zeros, or integers for integers."""
@@ -91,12 +102,14 @@ FUNCTIONS: dict[str, Callable] = {
 }
 
 
-def named(table: dict[str, Callable] | tuple[str, ...], name: str, argument: str):
+def named(
+    table: dict[str, Callable] | tuple[str, ...], name: str, argument: str
+) -> Callable:
     """Look an operator or function up, or refuse and list the known ones."""
     if not isinstance(name, str) or name not in table:
         raise MachineError(
-            f"{argument} is {name!r}; expected one of {', '.join(table)}; the engine "
-            "has no other"
+            f"{argument} has {name!r}; expected one of {', '.join(table)}; the engine "
+            "has no other; name one of these"
         )
     return table[name] if isinstance(table, dict) else OPERATORS[name]
 

@@ -17,6 +17,8 @@ from flashlib.machine.memory import Hbm
 from flashlib.machine.spec import NC_V3, Spec
 from flashlib.machine.trace import Trace
 
+__all__ = ["CorePair"]
+
 
 class CorePair:
     """Two cores with memories of their own and one HBM between them.
@@ -40,8 +42,8 @@ class CorePair:
     def __init__(self, spec: Spec = NC_V3):
         if spec.generation < 3:
             raise MachineError(
-                f"spec is {spec.name}; expected generation 3 or later; it has no pairs "
-                "of cores; use one Machine"
+                f"spec has {spec.name}; expected generation 3 or later; it has no "
+                "pairs of cores; use one Machine"
             )
         self.hbm = Hbm(spec)
         self.cores = tuple(Machine(spec, hbm=self.hbm, core=c) for c in (0, 1))
@@ -91,8 +93,9 @@ class CorePair:
         """Exchange payloads with the other core; called by instructions only."""
         if self._meeting is None:
             raise MachineError(
-                f"{key[0]} runs outside CorePair.run; expected both cores under way; "
-                "alone it would wait for ever"
+                f"{key[0]} has no partner outside CorePair.run; expected both cores "
+                "under way; alone it would wait for ever; start the program with "
+                "CorePair.run"
             )
         return self._meeting.meet(core, key, payload)
 
@@ -159,8 +162,9 @@ class _Meeting:
 
 def _deadlock(core: int, key: tuple, why: str) -> MachineError:
     return MachineError(
-        f"core {core} waits in {_spell(key)} and its partner has {why}; expected both "
-        "cores to make the same calls; it would wait for ever; keep control flow alike"
+        f"core {core} has reached {_spell(key)} and its partner has {why}; expected "
+        "both cores to make the same calls; it would wait for ever; keep control flow "
+        "alike"
     )
 
 
@@ -172,7 +176,7 @@ def _mismatch(core, key, payload, theirs, their_payload) -> Exception | None:
     """Why two calls do not meet, or None."""
     if key != theirs:
         return MachineError(
-            f"core {core} waits in {_spell(key)} and its partner in {_spell(theirs)}; "
+            f"core {core} has reached {_spell(key)} and its partner {_spell(theirs)}; "
             "expected the same call on both; each would wait for ever; keep control "
             "flow alike"
         )
@@ -181,12 +185,13 @@ def _mismatch(core, key, payload, theirs, their_payload) -> Exception | None:
     if payload.shape != their_payload.shape:
         return FreeSizeError(
             f"src has shape {payload.shape} on core {core}, {their_payload.shape} on "
-            "the other; expected one shape; both sides of a message are alike"
+            "the other; expected one shape; both sides of a message are alike; "
+            "reshape one of them"
         )
     if payload.dtype != their_payload.dtype:
         return DTypeError(
-            f"src is {payload.dtype.name} on core {core} and "
+            f"src has dtype {payload.dtype.name} on core {core} and "
             f"{their_payload.dtype.name} on the other; expected one type; a message "
-            "moves bits"
+            "moves bits; cast one of them"
         )
     return None

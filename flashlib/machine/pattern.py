@@ -4,13 +4,21 @@ Steps count elements. On chip the first pair walks partitions, the others walk t
 elements inside each.
 """
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from flashlib.errors import FreeSizeError, OutOfBoundsError, PartitionError, shown
 from flashlib.machine.indexing import FIELD
+
+if TYPE_CHECKING:
+    from flashlib.machine.tile import Tile
+
+__all__ = ["Gather", "checked_pattern", "extent", "resolve", "revisits"]
 
 
 def checked_pattern(pattern: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
@@ -21,13 +29,16 @@ def checked_pattern(pattern: Sequence[Sequence[int]]) -> tuple[tuple[int, int], 
         pairs = ()
     if not pairs or any(n < 1 or not -FIELD <= s < FIELD for s, n in pairs):
         raise FreeSizeError(
-            f"pattern is {shown(pattern)}; expected [[step, num], ...] of integers "
-            "with num >= 1; steps count elements"
+            f"pattern has {shown(pattern)}; expected [[step, num], ...] of integers "
+            "with num >= 1; steps count elements; write [[1, n]] for n elements side "
+            "by side"
         )
     return pairs
 
 
-def resolve(base, pattern: tuple[tuple[int, int], ...], offset: int) -> int | None:
+def resolve(
+    base: Tile, pattern: tuple[tuple[int, int], ...], offset: int
+) -> int | None:
     """Check a static pattern against a tensor; return its first partition.
 
     ``base`` is the tile of the whole tensor; in HBM there is no partition.
@@ -40,13 +51,14 @@ def resolve(base, pattern: tuple[tuple[int, int], ...], offset: int) -> int | No
     start, at = divmod(offset, row)
     if step != row and rows > 1:
         raise PartitionError(
-            f"pattern[0] steps by {step}; expected {row}, one partition; partitions "
-            "of a window are contiguous"
+            f"pattern[0] has step {step}; expected {row}, one partition; partitions of "
+            "a window are contiguous; move rows with a dma or a shuffle"
         )
     if not 0 <= start <= base.partitions - rows:
         raise OutOfBoundsError(
-            f"pattern covers partitions {start} to {start + rows - 1}; expected 0 to "
-            f"{base.partitions - 1}; the tensor has {base.partitions} partitions"
+            f"pattern has partitions {start} to {start + rows - 1}; expected 0 to "
+            f"{base.partitions - 1}; the tensor has {base.partitions} partitions; "
+            "lower offset or the first count"
         )
     _inside(free, at, row)
     return start
@@ -56,8 +68,9 @@ def _inside(pattern: tuple[tuple[int, int], ...], at: int, limit: int) -> None:
     low, high = extent(pattern)
     if at + low < 0 or at + high >= limit:
         raise OutOfBoundsError(
-            f"pattern reaches elements {at + low} to {at + high}; expected 0 to "
-            f"{limit - 1}; offset and pattern stay inside the tensor"
+            f"pattern has elements {at + low} to {at + high}; expected 0 to "
+            f"{limit - 1}; offset and pattern stay inside the tensor; lower offset, a "
+            "step or a count"
         )
 
 
@@ -82,7 +95,15 @@ class Gather:
 
     __slots__ = ("base", "indirect_dim", "offset", "pattern", "scalar", "vector")
 
-    def __init__(self, base, pattern, offset, vector, scalar, indirect_dim):
+    def __init__(
+        self,
+        base: Tile,
+        pattern: tuple[tuple[int, int], ...],
+        offset: int,
+        vector: Tile | None,
+        scalar: Tile | int | None,
+        indirect_dim: int,
+    ):
         self.base = base
         self.pattern = pattern
         self.offset = offset
@@ -92,12 +113,15 @@ class Gather:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Rows, then the sizes read in each."""
         return tuple(num for _, num in self.pattern)
 
     @property
     def dtype(self) -> np.dtype:
+        """Element type."""
         return self.base.dtype
 
     @property
     def memory(self) -> str:
+        """Where the tensor lies."""
         return self.base.memory

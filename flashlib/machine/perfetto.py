@@ -11,6 +11,8 @@ from pathlib import Path
 
 from flashlib.machine.timeline import ENGINES, Event, Timeline
 
+__all__ = ["chrome_trace", "save_chrome_trace"]
+
 
 def chrome_trace(timelines: Timeline | Sequence[Timeline]) -> dict[str, object]:
     """Return the JSON object of one or two cores.

@@ -10,6 +10,8 @@ from typing import NamedTuple
 from flashlib.machine.instruction import REGISTRY, Instruction
 from flashlib.machine.timeline import ENGINES
 
+__all__ = ["DIFFERENCES", "Difference", "IsaRow", "isa_reference"]
+
 
 class IsaRow(NamedTuple):
     """One instruction of the reference page."""

@@ -23,6 +23,29 @@ from flashlib.machine.dtypes import FLOATS, as_float32
 from flashlib.machine.spec import Spec
 from flashlib.machine.tile import Tile
 
+__all__ = [
+    "START_RULE",
+    "all_written",
+    "constant",
+    "flag",
+    "free_size",
+    "generation",
+    "lanes",
+    "matched",
+    "not_both_in_psum",
+    "one_bank",
+    "one_of",
+    "refuse_memory",
+    "refuse_width",
+    "rows",
+    "same_dtype",
+    "same_free_size",
+    "same_partitions",
+    "start_partition",
+    "vector",
+    "written",
+]
+
 START_RULE = (
     "up to 32 partitions start at a multiple of 32, up to 64 at 0 or 64, more at 0"
 )
@@ -34,9 +57,9 @@ def start_partition(name: str, tile: Tile) -> None:
     step = 32 if count <= 32 else 64 if count <= 64 else 128
     if start % step:
         raise PartitionError(
-            f"{name} starts at partition {start} with {count} partitions; expected a "
-            f"start of {', '.join(str(s) for s in range(0, 128, step))}; {START_RULE}; "
-            "move the rows with a dma, which has no such rule"
+            f"{name} has start partition {start} and {count} partitions; expected a "
+            f"start of {', '.join(str(s) for s in range(0, 128, step))}; "
+            f"{START_RULE}; move the rows with a dma, which has no such rule"
         )
 
 
@@ -97,8 +120,8 @@ def same_dtype(why: str, **tiles: Tile) -> None:
     (first, a), (name, b) = tiles.items()
     if b.dtype != a.dtype:
         raise DTypeError(
-            f"{name} is {b.dtype.name}; expected {a.dtype.name} like {first}; {why}; "
-            "cast with tensor_copy first"
+            f"{name} has dtype {b.dtype.name}; expected {a.dtype.name} like {first}; "
+            f"{why}; cast with tensor_copy first"
         )
 
 
@@ -106,7 +129,7 @@ def one_of(name: str, tile: Tile, allowed: Sequence[np.dtype], why: str) -> None
     """The type of an operand is among those allowed."""
     if tile.storage.dtype not in allowed:
         raise DTypeError(
-            f"{name} is {tile.dtype.name}; expected "
+            f"{name} has dtype {tile.dtype.name}; expected "
             f"{' or '.join(t.name for t in allowed)}; {why}; cast with tensor_copy "
             "first"
         )
@@ -117,8 +140,8 @@ def not_both_in_psum(**tiles: Tile) -> None:
     if all(t.memory == "psum" for t in tiles.values()):
         names = " and ".join(tiles)
         raise PlacementError(
-            f"{names} are in psum; expected at most one of them there; the engine "
-            "reads one operand from psum at a time; copy one to sbuf first"
+            f"{names} have memory psum; expected it for at most one of them; the "
+            "engine reads one operand from psum at a time; copy one to sbuf first"
         )
 
 
@@ -150,11 +173,11 @@ def constant(name: str, value: object) -> np.float32:
             return np.float32(value)
         except OverflowError:
             raise MachineError(
-                f"{name} is {shown(value)}; expected a number that float32 holds; "
+                f"{name} has {shown(value)}; expected a number that float32 holds; "
                 "engines compute in float32; use a smaller one, or infinity"
             ) from None
     raise MachineError(
-        f"{name} is a {type(value).__name__}; expected a number or a tensor of the "
+        f"{name} has type {type(value).__name__}; expected a number or a tensor of the "
         "machine; constants are fixed before the program runs; put arrays in sbuf"
     )
 
@@ -164,7 +187,7 @@ def flag(name: str, value: object) -> bool:
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     raise MachineError(
-        f"{name} is {shown(value)}; expected True or False; it is one bit of the "
+        f"{name} has {shown(value)}; expected True or False; it is one bit of the "
         "instruction; convert it with bool()"
     )
 
@@ -201,8 +224,8 @@ def one_bank(name: str, tile: Tile, spec: Spec) -> None:
     last = (hi - 1) // spec.psum_bank_bytes
     if first != last:
         raise BankError(
-            f"{name} lies in banks {first} to {last}; expected one bank; a bank is "
-            f"{spec.psum_bank_bytes} bytes per partition, 512 float32; split the "
+            f"{name} has columns in banks {first} to {last}; expected one bank; a bank "
+            f"is {spec.psum_bank_bytes} bytes per partition, 512 float32; split the "
             "columns at the bank"
         )
 
@@ -229,16 +252,17 @@ def written(name: str, tile: Tile, row: int) -> None:
 def refuse_memory(name: str, found: str, expected: str, who: str) -> None:
     """Say which port is missing."""
     raise PlacementError(
-        f"{name} is in {found}; expected {expected}; {who} has no other port there; "
-        "copy it with tensor_copy first, or choose another engine"
+        f"{name} has memory {found}; expected {expected}; {who} has no other port "
+        "there; copy it with tensor_copy first, or choose another engine"
     )
 
 
 def refuse_width(name: str, dtype: np.dtype, expected: str) -> None:
     """Say which element widths the hardware handles."""
     raise DTypeError(
-        f"{name} is {dtype.name}, {dtype.itemsize} bytes; expected {expected} bytes "
-        "per element; the dma transposes no other width; cast it, or use nc_transpose"
+        f"{name} has dtype {dtype.name}, {dtype.itemsize} bytes; expected {expected} "
+        "bytes per element; the dma transposes no other width; cast it, or use "
+        "nc_transpose"
     )
 
 
@@ -246,6 +270,6 @@ def generation(least: int, what: str, spec: Spec) -> None:
     """Refuse what an older core does not have."""
     if spec.generation < least:
         raise MachineError(
-            f"spec is {spec.name}; expected generation {least} or later; it has no "
+            f"spec has {spec.name}; expected generation {least} or later; it has no "
             f"{what}"
         )

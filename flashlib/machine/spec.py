@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
+__all__ = ["GIB", "KIB", "MIN_CYCLES", "NC_V2", "NC_V3", "NC_V4", "Spec", "SpecRow"]
+
 #: Cycles that the smallest instruction takes, MIN_II in the cost formulas.
 MIN_CYCLES = 64
 KIB = 1024

@@ -4,6 +4,8 @@ import numpy as np
 
 from flashlib.errors import PlacementError
 
+__all__ = ["ON_CHIP", "PRODUCT", "UNWRITTEN", "WRITTEN", "Storage"]
+
 ON_CHIP = frozenset({"sbuf", "psum"})
 
 #: What is known of an element. Only psum tells who wrote it: the tensor engine adds

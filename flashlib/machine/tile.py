@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from flashlib.errors import FreeSizeError, PartitionError
+from flashlib.machine import views
 from flashlib.machine.dtypes import poison
-from flashlib.machine.indexing import explicit_key, plain_index, whole, whole_numbers
+from flashlib.machine.indexing import explicit_key, plain_index, whole
 from flashlib.machine.pattern import Gather, checked_pattern, resolve, revisits
 from flashlib.machine.storage import ON_CHIP, UNWRITTEN, Storage
 
@@ -23,13 +23,6 @@ class Tile:
 
     Attributes
     ----------
-    shape : tuple of int
-        On chip ``[partitions, free axes ...]``.
-    dtype : numpy.dtype
-    memory : str
-        ``"hbm"``, ``"sbuf"`` or ``"psum"``.
-    start_partition : int or None
-        First partition of the window; None in HBM, which has none.
     partitions, free_size : int
         Partitions of the window (1 in HBM) and elements in each.
     """
@@ -72,18 +65,22 @@ class Tile:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes; on chip ``[partitions, free axes ...]``."""
         return self.array.shape
 
     @property
     def ndim(self) -> int:
+        """Number of axes, the partition axis included."""
         return self.array.ndim
 
     @property
     def dtype(self) -> np.dtype:
+        """Element type."""
         return self.storage.dtype
 
     @property
     def memory(self) -> str:
+        """``"hbm"``, ``"sbuf"`` or ``"psum"``."""
         return self.storage.memory
 
     @property
@@ -93,10 +90,12 @@ class Tile:
 
     @property
     def on_chip(self) -> bool:
+        """True in SBUF and PSUM, where axis 0 lies across the partitions."""
         return self.start is not None
 
     @property
     def start_partition(self) -> int | None:
+        """First partition of the window; None in HBM, which has none."""
         return self.start
 
     @property
@@ -106,6 +105,7 @@ class Tile:
 
     @property
     def nbytes(self) -> int:
+        """Bytes of the window, repeated elements counted as often as they are read."""
         return self.array.size * self.array.itemsize
 
     def __repr__(self) -> str:
@@ -123,7 +123,7 @@ class Tile:
         return out
 
     def free(self) -> None:
-        """Give the tensor back to its memory; its windows die with it."""
+        """Give the tensor back, once; its windows die with it."""
         self.storage.free()
 
     def is_written(self) -> bool:
@@ -139,6 +139,16 @@ class Tile:
     # -- views ----------------------------------------------------------------
 
     def __getitem__(self, key: object) -> "Tile":
+        """Return a window: slices, integers, None and ... as in NumPy.
+
+        On chip an integer on axis 0 keeps that axis, of size 1.
+
+        Raises
+        ------
+        OutOfBoundsError, PartitionError, MachineError
+            For an index that leaves its axis, as nothing is shortened; a step or a
+            new axis among the partitions; an index that is data, see :meth:`ap`.
+        """
         array, start = self.array, self.start
         if key.__class__ is not tuple:
             key = (key,)
@@ -163,64 +173,57 @@ class Tile:
         )
 
     def permute(self, axes: Sequence[int]) -> "Tile":
-        """Reorder the axes; on chip the partition axis stays first."""
-        axes = whole_numbers("axes", axes)
-        if sorted(axes) != list(range(self.ndim)):
-            raise FreeSizeError(
-                f"axes is {axes}; expected a permutation of 0..{self.ndim - 1}; "
-                "every axis appears once"
-            )
-        if self.on_chip and axes[0] != 0:
-            raise PartitionError(
-                f"axes is {axes}; expected axis 0 first; the partition axis cannot "
-                "move in an access pattern; use nc_transpose or dma_transpose"
-            )
+        """Reorder the axes; on chip the partition axis stays first.
+
+        Parameters
+        ----------
+        axes : sequence of int
+            ``axes[i]`` is the old number of axis ``i``, as in NumPy.
+
+        Raises
+        ------
+        FreeSizeError, PartitionError
+            When an axis is missing or named twice; when the partition axis moves.
+        """
+        axes = views.permutation(axes, self.ndim, self.on_chip)
         return self._view(lambda a: a.transpose(axes))
 
     def reshape(self, *shape: int | Sequence[int]) -> "Tile":
-        """Split or join axes without moving an element."""
+        """Split or join axes without moving an element.
+
+        Parameters
+        ----------
+        shape : int or sequence of int
+            One number per axis, -1 at most once; on chip axis 0 keeps its size.
+
+        Raises
+        ------
+        FreeSizeError, PartitionError
+            For another number of elements, or axes that join only in a copy; when
+            the partition axis would be split or joined.
+        """
         if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)):
             shape = shape[0]
-        shape = whole_numbers("shape", shape)
-        try:
-            view = self.array.reshape(shape)
-        except (ValueError, OverflowError):
-            raise FreeSizeError(
-                f"shape is {shape}; expected {self.array.size} elements in all; "
-                "a reshape keeps every element"
-            ) from None
-        if not np.may_share_memory(view, self.array):
-            raise FreeSizeError(
-                f"shape is {shape}; expected axes that join without a copy; strides "
-                f"of the window are {self.array.strides}; permute or copy it first"
-            )
-        if self.on_chip and view.shape[:1] != (self.partitions,):
-            raise PartitionError(
-                f"shape is {shape}; expected {self.partitions} on axis 0; the "
-                "partition axis cannot be split or joined; reshape the free axes only"
-            )
-        shape = view.shape
+        shape = views.regrouped(self.array, shape, self.on_chip)
         tile = self._view(lambda a: a.reshape(shape))
         if self.array.size == self.storage.size and self.array.flags.c_contiguous:
             tile.whole = None
         return tile
 
     def broadcast_to(self, shape: Sequence[int]) -> "Tile":
-        """Repeat free axes of size 1 by step 0; the result can only be read."""
-        shape = whole_numbers("shape", shape)
-        if self.on_chip and shape[:1] != self.shape[:1]:
-            raise PartitionError(
-                f"shape is {shape}; expected {self.partitions} on axis 0; step 0 "
-                "exists along free axes only; spread partitions with a matmul of "
-                "ones, a transpose, nc_stream_shuffle or a dma"
-            )
-        if len(shape) != self.ndim or any(
-            m < 1 or n not in (1, m) for n, m in zip(self.shape, shape, strict=False)
-        ):
-            raise FreeSizeError(
-                f"shape is {shape}; expected {self.shape} with axes of size 1 "
-                "repeated; step 0 repeats one element"
-            )
+        """Repeat free axes of size 1 by step 0; the result can only be read.
+
+        Parameters
+        ----------
+        shape : sequence of int
+            As many axes as before; every other size stays.
+
+        Raises
+        ------
+        FreeSizeError, PartitionError
+            When an axis that grows has another size than 1, or lies across partitions.
+        """
+        shape = views.repeated(self.shape, shape, self.on_chip)
         tile = self._view(lambda a: np.broadcast_to(a, shape))
         tile.broadcast = tile.broadcast or shape != self.shape
         return tile
@@ -237,9 +240,24 @@ class Tile:
         """Apply an explicit access pattern ``[[step, num], ...]`` in elements.
 
         It addresses the whole tensor: the window that ``ap`` is called on is
-        ignored, as on the real machine. On chip the first pair walks the
-        partitions. With ``vector_offset`` or ``scalar_offset`` the result is a
-        :class:`Gather`, a source for dma_copy and dma_transpose.
+        ignored, as on the real machine. With one of the two offsets from memory the
+        result is a :class:`Gather`, a source for dma_copy and dma_transpose.
+
+        Parameters
+        ----------
+        pattern : sequence of pairs of int
+            One pair per axis of the result; on chip the first walks the partitions.
+        offset : int
+            Element at which the pattern starts.
+        vector_offset : Tile, optional
+            ``[partitions, 1]``: each row starts at the row of the tensor given here.
+        scalar_offset : Tile or int, optional
+            Moves the whole pattern along axis ``indirect_dim`` of the tensor.
+
+        Raises
+        ------
+        FreeSizeError, PartitionError, OutOfBoundsError, MachineError
+            For a pattern that the tensor does not hold, or an offset of another type.
         """
         pattern, offset = checked_pattern(pattern), whole("offset", offset)
         if vector_offset is None and scalar_offset is None:
@@ -263,31 +281,17 @@ class Tile:
 
     def run_elements(self) -> int:
         """Elements that lie back to back, inside one partition when on chip."""
-        run = 1
-        shape, strides = self.array.shape, self.array.strides
-        for axis in range(self.ndim - 1, 0 if self.on_chip else -1, -1):
-            if shape[axis] == 1:
-                continue
-            if strides[axis] != run * self.array.itemsize:
-                break
-            run *= shape[axis]
-        return run
+        return views.back_to_back(self.array, 1 if self.on_chip else 0)
 
 
 def _direct(base: Tile, pattern: tuple[tuple[int, int], ...], offset: int) -> Tile:
     """View a whole tensor through a static access pattern."""
     start = resolve(base, pattern, offset)
     shape = tuple(n for _, n in pattern)
-    elements = [s for s, _ in pattern]
+    steps = [s for s, _ in pattern]
     if base.on_chip:
-        elements[0] = base.free_size
-
-    def strided(a: np.ndarray) -> np.ndarray:
-        flat = a.reshape(-1)[offset:]
-        steps = [s * a.itemsize for s in elements]
-        return np.lib.stride_tricks.as_strided(flat, shape, steps)
-
-    tile = base._view(strided)
+        steps[0] = base.free_size
+    tile = base._view(lambda a: views.strided(a, offset, shape, steps))
     tile.start, tile.at = start, offset * base.dtype.itemsize
     tile.broadcast = revisits(pattern[1:] if base.on_chip else pattern)
     return tile

@@ -20,6 +20,8 @@ from flashlib.machine.instruction import REGISTRY
 from flashlib.machine.spec import Spec
 from flashlib.machine.trace import Operand, Record, Trace
 
+__all__ = ["ENGINES", "Event", "Timeline", "timeline", "timelines"]
+
 ENGINES = ("tensor", "vector", "scalar", "gpsimd", "dma")
 
 
@@ -43,8 +45,6 @@ class Timeline:
     Attributes
     ----------
     events : list of Event
-    total : float
-        End of the last event, ns.
     """
 
     core: int
@@ -52,6 +52,7 @@ class Timeline:
 
     @property
     def total(self) -> float:
+        """End of the last event, ns."""
         return max((e.end for e in self.events), default=0.0)
 
     def busy(self, *steps: str) -> dict[str, float]:
@@ -107,8 +108,8 @@ def timelines(
             return tuple(c.timeline for c in clocks)
         if len({r.sync if r else None for r in met}) > 1:
             raise MachineError(
-                "traces meet in different places; expected the two traces of one run; "
-                "pass CorePair.traces"
+                "traces have different meetings; expected the two traces of one run; "
+                "both cores leave a meeting together; pass CorePair.traces"
             )
         start = max(c.earliest(r) for c, r in zip(clocks, met, strict=True))
         for clock, record in zip(clocks, met, strict=True):

@@ -21,6 +21,8 @@ import numpy as np
 from flashlib.machine.spec import Spec
 from flashlib.machine.storage import Storage
 
+__all__ = ["MOVES", "Operand", "Record", "Trace", "static_histogram"]
+
 #: The instructions whose bytes :meth:`Trace.bytes` counts.
 MOVES = frozenset({"dma_copy", "dma_transpose"})
 

@@ -11,10 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib.cores import usable_cores
+from flashlib.experiments.fit import Shares, fit_times, share_out
 from flashlib.kernels.ablation import build_ablation
-from flashlib.kernels.launch import launch, workers
-from flashlib.kernels.peak import limit_workers
-from flashlib.measure.fit import Shares, fit_times, share_out
+from flashlib.kernels.launch import launch, limit_workers, workers
 from flashlib.measure.prefill import check
 from flashlib.measure.record import Row, print_table, rows_of, write
 from flashlib.measure.timing import interleave

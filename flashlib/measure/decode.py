@@ -10,7 +10,7 @@ import numpy as np
 
 from flashlib.cores import usable_cores
 from flashlib.decode import flash_attention_decode, flash_attention_paged
-from flashlib.kernels.peak import limit_workers
+from flashlib.kernels.launch import limit_workers
 from flashlib.measure.peak import read_bytes_per_second
 from flashlib.measure.peers import add_peers
 from flashlib.measure.record import Row, cores_text, print_table, rows_of, write

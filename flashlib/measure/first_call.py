@@ -4,11 +4,13 @@ Once with an empty compiler cache, for everything there is, and once with what
 that left behind. Each runs in a process of its own.
 """
 
+import argparse
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 
 from flashlib.measure.record import Row, print_table, write
 
@@ -41,8 +43,11 @@ def seconds_of(code: str, folder: str) -> float:
     return time.perf_counter() - start
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and write ``first_call.json``."""
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args(
+        arguments
+    )
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         cold = seconds_of(EVERYTHING, folder)

@@ -36,7 +36,7 @@ class Growth(NamedTuple):
 def measure_here(n: int, cores: int, rounds: int) -> Growth:
     """Measure a prefill of `n` tokens, a multiple of 64, in this process."""
     from flashlib.attention import flash_attention
-    from flashlib.kernels.peak import limit_workers
+    from flashlib.kernels.launch import limit_workers
     from flashlib.measure.timing import interleave
     from flashlib.testing import make_qkv
 

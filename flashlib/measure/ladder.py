@@ -13,8 +13,8 @@ from flashlib.backends.blocked import MOST_BLOCKS
 from flashlib.backends.tiles import TilesBackend
 from flashlib.cores import usable_cores
 from flashlib.kernels.lane_product import LANES
-from flashlib.kernels.launch import register_tile
-from flashlib.kernels.peak import limit_workers
+from flashlib.kernels.launch import limit_workers
+from flashlib.kernels.targets import register_tile
 from flashlib.measure.peak import flops_per_second, read_bytes_per_second
 from flashlib.measure.prefill import race
 from flashlib.measure.record import Row, cores_text, print_table, rows_of, write

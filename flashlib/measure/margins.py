@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flashlib.measure.disturb import (
+from flashlib.experiments.disturb import (
     CHANGES,
     PROMPT,
     disturbances,
@@ -49,7 +49,7 @@ def parting(change: str, texts: list[str]) -> dict[str, object] | None:
     Parameters
     ----------
     change : str
-        One of `flashlib.measure.disturb.CHANGES`.
+        One of `flashlib.experiments.disturb.CHANGES`.
     texts : list of str
         Openings.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from flashlib.cores import usable_cores
 from flashlib.decode import flash_attention_decode, flash_attention_paged
-from flashlib.kernels.peak import limit_workers
+from flashlib.kernels.launch import limit_workers
 from flashlib.measure.decode import N_HEADS, N_KV_HEADS, WIDTH, in_pages
 from flashlib.measure.record import Row, print_table, rows_of, write
 from flashlib.measure.timing import interleave

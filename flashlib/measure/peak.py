@@ -9,7 +9,8 @@ from time import perf_counter
 
 import numpy as np
 
-from flashlib.kernels.peak import count_of_flops, limit_workers, run_peak
+from flashlib.kernels.launch import limit_workers
+from flashlib.kernels.peak import count_of_flops, run_peak
 
 __all__ = ["flops_per_second", "read_bytes_per_second"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from flashlib.attention import flash_attention
 from flashlib.cores import usable_cores
-from flashlib.kernels.peak import limit_workers
+from flashlib.kernels.launch import limit_workers
 from flashlib.measure.peak import flops_per_second
 from flashlib.measure.peers import add_peers
 from flashlib.measure.record import Row, cores_text, print_table, rows_of, write

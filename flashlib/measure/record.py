@@ -128,7 +128,7 @@ def machine_card() -> dict[str, object]:
 def print_table(
     rows: list[Row], unit: str, peer: str, peaks: Mapping | None = None
 ) -> None:
-    """Print rows as aligned columns.
+    """Print rows as aligned columns, without names if all rows have the same.
 
     Parameters
     ----------
@@ -144,9 +144,9 @@ def print_table(
         (
             _case(row),
             row.name,
-            f"{row.milliseconds:.3g}",
-            f"{row.low:.3g}",
-            f"{row.high:.3g}",
+            _three_digits(row.milliseconds),
+            _three_digits(row.low),
+            _three_digits(row.high),
             f"{row.rate:.3g}",
             "" if row.ratio is None else f"{row.ratio:.2f}",
         )
@@ -157,14 +157,21 @@ def print_table(
         shares = [f"{row.rate / tops[row.cores]:.0%}" for row in rows]
         columns = ["of peak", *shares]
         lines = [(*line, share) for line, share in zip(lines, columns, strict=True)]
-        header = lines[0]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    texts = 2  # columns of words stand left, columns of numbers right
+    if len({row.name for row in rows}) == 1:
+        lines, texts = [(case, *rest) for case, _, *rest in lines], 1
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         cells = [
-            cell.ljust(width) if i < 2 else cell.rjust(width)
+            cell.ljust(width) if i < texts else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         print("  ".join(cells).rstrip())
+
+
+def _three_digits(value: float) -> str:
+    """Write a positive number with three digits, or with all that it has before 1."""
+    return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}"
 
 
 def write(claim: str, rows: list[Row], folder: Path = FOLDER, **facts: object) -> Path:

@@ -1,4 +1,4 @@
-"""Race matrix and rungs: ``python -m flashlib.measure.verdict`` (chapter 12)."""
+"""Race matrix and all rungs: ``python -m flashlib.measure.verdict`` (chapter 12)."""
 
 import argparse
 from collections.abc import Sequence

@@ -13,11 +13,11 @@ from flashlib.backends import Backend
 from flashlib.cache import ContiguousCache, PagedCache, RingCache
 from flashlib.cache.base import Cache
 from flashlib.decode import flash_attention_decode, flash_attention_paged
-from flashlib.errors import ArgumentError
+from flashlib.errors import ArgumentError, shown
 from flashlib.layout import split_heads
 from flashlib.model.config import Qwen3Config
 
-__all__ = ["ModelCache", "attend_to_cache"]
+__all__ = ["ModelCache", "attend_to_cache", "check_cache"]
 
 
 class ModelCache:
@@ -114,6 +114,21 @@ class ModelCache:
         cache = self.layers[layer]
         k, v = (split_heads(x, cache.n_kv_heads)[None] for x in (k, v))
         cache.append(k, v)
+
+
+def check_cache(cache: object) -> None:
+    """Raise unless it is the cache of a model.
+
+    Raises
+    ------
+    ArgumentError
+        If it is something else.
+    """
+    if not isinstance(cache, ModelCache):
+        raise ArgumentError(
+            f"cache has {shown(cache)}; expected a ModelCache; it holds the keys and "
+            "values of every layer; make one with ModelCache.contiguous"
+        )
 
 
 def _sizes(layer: Cache) -> tuple:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import ml_dtypes  # noqa: F401 - makes bfloat16 known to NumPy, and to safetensors
 import numpy as np
 
-from flashlib.errors import ArgumentError, DTypeError, ShapeError
+from flashlib.errors import ArgumentError, DTypeError, ShapeError, shown
 from flashlib.model.config import Qwen3Config
 from flashlib.model.qwen3 import Qwen3
 from flashlib.model.tokenizer_file import FileTokenizer
@@ -58,10 +58,11 @@ def load_model(path: str | PathLike) -> Qwen3:
         If a tensor has another shape than the configuration says, or is not
         float32, float16 or bfloat16.
     """
-    folder = Path(path)
-    if not folder.is_dir():
+    folder = Path(path) if isinstance(path, (str, PathLike)) else None
+    if folder is None or not folder.is_dir():
+        name = shown(path if folder is None else str(path))
         raise ArgumentError(
-            f"path has {str(path)!r}; expected a folder with config.json and weights"
+            f"path has {name}; expected a folder with config.json and weights"
         )
     config = Qwen3Config.from_json(_read_json(folder / "config.json"))
     entries = _headers(folder)
@@ -102,7 +103,9 @@ def _read_json(path: Path) -> dict:
     try:
         fields = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ArgumentError(f"{path.name} has no valid JSON; {error}") from None
+        raise ArgumentError(
+            f"{path.name} has no valid JSON; expected fields; {error}; copy it again"
+        ) from None
     if not isinstance(fields, dict):
         raise ArgumentError(
             f"{path.name} has a {type(fields).__name__}; expected fields"
@@ -170,12 +173,12 @@ def _check(config: Qwen3Config, entries: dict[str, _Entry]) -> None:
     # Some tied checkpoints hold their head although it is the embedding.
     known = {*wanted, HEAD} if config.tie_word_embeddings else {*wanted}
     extra = sorted(entries.keys() - known)
-    for names, what in ((missing, "lacks"), (extra, "has the unknown tensor")):
+    for names, what in ((missing, "no tensor"), (extra, "an unknown tensor")):
         if names:
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
             raise ArgumentError(
-                f"the checkpoint {what} {names[0]}{more}; expected the {len(wanted)} "
-                "tensors that config.json implies"
+                f"path has {what} {names[0]}{more}; expected the {len(wanted)} tensors "
+                "that config.json implies; copy the whole checkpoint"
             )
     if HEAD in entries:
         wanted[HEAD] = wanted[EMBEDDING]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from flashlib.errors import ArgumentError, ShapeError
+from flashlib.errors import ArgumentError, ShapeError, shown
 from flashlib.validation import check_integer
 
 __all__ = ["Qwen3Config"]
@@ -86,8 +86,20 @@ class Qwen3Config:
                 value = 0
             if not 0 < value < float("inf"):
                 raise ArgumentError(
-                    f"{name} has {getattr(self, name)!r}; expected a number > 0"
+                    f"{name} has {shown(getattr(self, name))}; expected a number > 0"
                 )
+        if not isinstance(self.tie_word_embeddings, bool):
+            raise ArgumentError(
+                f"tie_word_embeddings has {shown(self.tie_word_embeddings)}; expected "
+                "True or False; the head either is the embedding table or is not"
+            )
+        if not isinstance(self.stop_tokens, tuple):
+            raise ArgumentError(
+                f"stop_tokens has {shown(self.stop_tokens)}; expected a tuple of "
+                "integers; every one ends a text; (2,) is one"
+            )
+        for token in self.stop_tokens:
+            check_integer("stop_tokens", token, 0, "tokens count from 0")
 
     @classmethod
     def qwen3_0_6b(cls) -> "Qwen3Config":
@@ -115,22 +127,23 @@ class Qwen3Config:
             If it is not a dense Qwen3 model, if a field is missing, or if one
             asks for what the forward pass here does not compute.
         """
+        if not isinstance(fields, Mapping):
+            raise ArgumentError(
+                f"config.json has {shown(fields)}; expected names and values; pass "
+                "what json.load returns"
+            )
         if fields.get("model_type") != "qwen3":
             raise ArgumentError(
-                f"model_type has {fields.get('model_type')!r}; expected 'qwen3'; only "
-                "dense Qwen3 models can be loaded"
+                f"model_type has {shown(fields.get('model_type'))}; expected 'qwen3'; "
+                "only dense Qwen3 models can be loaded"
             )
         for key, value in _FIXED.items():
             if fields.get(key, value) != value:
                 raise ArgumentError(
-                    f"{key} has {fields[key]!r}; expected {value!r}, the only one that "
-                    "the forward pass here computes"
+                    f"{key} has {shown(fields[key])}; expected {value!r}, the only one "
+                    "that the forward pass here computes"
                 )
-        kinds = set(fields.get("layer_types") or ()) - {"full_attention"}
-        if kinds:
-            raise ArgumentError(
-                f"layer_types has {min(kinds)!r}; expected 'full_attention' everywhere"
-            )
+        _check_layer_types(fields.get("layer_types"))
         missing = [key for key in _SIZES.values() if key not in fields]
         if missing:
             known = ", ".join(_SIZES.values())
@@ -139,18 +152,40 @@ class Qwen3Config:
             **{name: fields[key] for name, key in _SIZES.items()},
             rms_norm_eps=fields.get("rms_norm_eps", 1e-6),
             rope_theta=_rope_theta(fields),
-            tie_word_embeddings=bool(fields.get("tie_word_embeddings", False)),
+            tie_word_embeddings=fields.get("tie_word_embeddings", False),
             stop_tokens=_stop_tokens(fields.get("eos_token_id")),
         )
 
 
+def _check_layer_types(kinds: object) -> None:
+    """Refuse layers of another kind than the one that is computed here."""
+    if kinds is None:
+        return
+    if not isinstance(kinds, (list, tuple)):
+        raise ArgumentError(
+            f"layer_types has {shown(kinds)}; expected a list, one kind per layer; "
+            "leave it out where all are 'full_attention'"
+        )
+    for kind in kinds:
+        if kind != "full_attention":
+            raise ArgumentError(
+                f"layer_types has {shown(kind)}; expected 'full_attention' everywhere"
+            )
+
+
 def _rope_theta(fields: Mapping[str, Any]) -> float:
     """Return the base of the rotary frequencies, from its old or its new place."""
-    rope = fields.get("rope_parameters") or {}
+    rope = fields.get("rope_parameters")
+    rope = {} if rope is None else rope
+    if not isinstance(rope, Mapping):
+        raise ArgumentError(
+            f"rope_parameters has {shown(rope)}; expected names and values; rope_type "
+            "and rope_theta stand in it; leave it out where rope_theta stands outside"
+        )
     kind = rope.get("rope_type", "default")
     if kind != "default":
         raise ArgumentError(
-            f"rope_type has {kind!r}; expected 'default', the only one that the "
+            f"rope_type has {shown(kind)}; expected 'default', the only one that the "
             "forward pass here computes"
         )
     theta = rope.get("rope_theta", fields.get("rope_theta"))
@@ -159,7 +194,10 @@ def _rope_theta(fields: Mapping[str, Any]) -> float:
     return theta
 
 
-def _stop_tokens(value: int | list[int] | None) -> tuple[int, ...]:
+def _stop_tokens(value: object) -> tuple[int, ...]:
+    """Return the tokens that end a text: none, one, or a list."""
     if value is None:
         return ()
-    return tuple(value) if isinstance(value, list) else (value,)
+    tokens = value if isinstance(value, (list, tuple)) else (value,)
+    why = "a token or a list of them ends a text; leave it out if none does"
+    return tuple(check_integer("eos_token_id", token, 0, why) for token in tokens)

@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib.backends import Backend
-from flashlib.model.cache import ModelCache
+from flashlib.errors import ArgumentError
+from flashlib.model.cache import ModelCache, check_cache
 from flashlib.model.operations import Operations
 from flashlib.model.qwen3 import Qwen3, as_operations
-from flashlib.validation import check_integer
+from flashlib.validation import as_array, check_integer
 
 __all__ = ["Step", "generate"]
 
@@ -74,6 +75,12 @@ def generate(
     list of int
         The new tokens.
 
+    Raises
+    ------
+    ArgumentError
+        If the text would become longer than the model's longest, before the
+        first token is written.
+
     Examples
     --------
     >>> from flashlib.model import load_baker
@@ -86,8 +93,11 @@ def generate(
     ops = as_operations(backend, algorithm)
     if most == 0:
         return []
+    given = as_array("token_ids", token_ids).size
     if cache is None:
-        cache = model.new_cache(np.size(token_ids) + most)
+        cache = model.new_cache(given + most)
+    check_cache(cache)
+    _check_length(model, cache.length + given, most)
     logits, _ = model.prefill(token_ids, ops, cache=cache, last_only=True)
     tokens: list[int] = []
     while True:
@@ -100,6 +110,17 @@ def generate(
         if len(tokens) == most:
             return tokens
         logits = model.decode(step.token, cache, ops)[None]
+
+
+def _check_length(model: Qwen3, given: int, most: int) -> None:
+    """Refuse what would end in the middle, after words have been shown."""
+    longest = model.config.max_positions
+    if given <= longest < given + most:
+        raise ArgumentError(
+            f"max_new_tokens has {most} after {given} tokens; expected at most "
+            f"{longest - given}; the longest text of this model has {longest}; ask "
+            "for fewer"
+        )
 
 
 def _best(ops: Operations, index: int, logits: np.ndarray) -> Step:

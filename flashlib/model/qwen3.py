@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from flashlib.backends import Backend
-from flashlib.errors import ArgumentError, DTypeError, ShapeError
+from flashlib.errors import ArgumentError, DTypeError, ShapeError, shown
 from flashlib.model.attention import attend, check_window
-from flashlib.model.cache import ModelCache
+from flashlib.model.cache import ModelCache, check_cache
 from flashlib.model.config import Qwen3Config
 from flashlib.model.operations import Operations
 from flashlib.model.tokenizer_file import FileTokenizer
@@ -64,7 +64,10 @@ class Qwen3:
         DTypeError
             If it is another type.
         """
-        kind = np.dtype(dtype)
+        try:
+            kind = np.dtype(dtype)
+        except TypeError:
+            kind = shown(dtype)
         if kind not in (np.float32, np.float64):
             raise DTypeError(f"dtype has {kind}; expected float32 or float64")
         return Qwen3(self.config, convert(self.weights, kind), self.tokenizer)
@@ -122,6 +125,7 @@ class Qwen3:
         tokens = self._tokens(token_ids)
         if cache is None:
             cache = self.new_cache(len(tokens) + SPARE)
+        check_cache(cache)
         self._check(ops, len(tokens), cache)
         x = self._run(ops, tokens, cache, on_layer)
         if last_only:
@@ -145,6 +149,7 @@ class Qwen3:
             If the cache is full.
         """
         token_id = check_integer("token_id", token_id, 0, "tokens count from 0")
+        check_cache(cache)
         if cache.length == 0:
             raise ArgumentError(
                 "cache has 0 tokens; expected at least one; decode continues a text; "

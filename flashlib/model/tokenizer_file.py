@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from flashlib.errors import ArgumentError
+from flashlib.model.words import check_text, check_tokens
 
 __all__ = ["FileTokenizer"]
 
@@ -49,8 +50,9 @@ class FileTokenizer:
 
     def encode(self, text: str) -> np.ndarray:
         """Return the numbers of a text, ``[seq]``."""
+        check_text(text)
         return np.array(self._inner.encode(text).ids, np.int64)
 
     def decode(self, token_ids: Iterable[int]) -> str:
         """Return the text of some numbers, without the special ones."""
-        return self._inner.decode([int(token) for token in token_ids])
+        return self._inner.decode(check_tokens(token_ids))

@@ -12,13 +12,34 @@ from pathlib import Path
 
 import numpy as np
 
-from flashlib.errors import ArgumentError
+from flashlib.errors import ArgumentError, shown
+from flashlib.validation import check_integer
 
-__all__ = ["START", "WordTokenizer", "split_words"]
+__all__ = ["START", "WordTokenizer", "check_text", "check_tokens", "split_words"]
 
 START = "<s>"
 _WORD = re.compile(r"[A-Za-z]+|[.,“”]")
 _NO_SPACE_BEFORE, _NO_SPACE_AFTER = set(".,”"), set("“")
+
+
+def check_text(text: object) -> None:
+    """Raise ArgumentError unless it is a text."""
+    if not isinstance(text, str):
+        raise ArgumentError(
+            f"text has {shown(text)}; expected a str; words are read from letters"
+        )
+
+
+def check_tokens(token_ids: object) -> list[int]:
+    """Return the numbers of words as a list, or raise ArgumentError."""
+    if not isinstance(token_ids, Iterable) or np.ndim(token_ids) > 1:
+        raise ArgumentError(
+            f"token_ids has {shown(token_ids)}; expected the numbers of words, in a row"
+        )
+    return [
+        check_integer("token_ids", token, 0, "tokens count from 0")
+        for token in token_ids
+    ]
 
 
 def split_words(text: str) -> list[str]:
@@ -34,6 +55,7 @@ def split_words(text: str) -> list[str]:
     >>> split_words("named Mr. Baker.")
     ['named', 'Mr', '.', 'Baker', '.']
     """
+    check_text(text)
     rest = _WORD.sub("", text).split()
     if rest:
         raise ArgumentError(
@@ -102,10 +124,21 @@ class WordTokenizer:
         return np.array([self.start, *map(self.id, split_words(text))])
 
     def decode(self, token_ids: Iterable[int]) -> str:
-        """Return the text of some numbers; `START` is not written."""
+        """Return the text of some numbers; `START` is not written.
+
+        Raises
+        ------
+        ArgumentError
+            If one is the number of no word.
+        """
         text, glue = "", True
-        for token in token_ids:
-            word = self.words[int(token)]
+        for token in check_tokens(token_ids):
+            if token >= len(self):
+                raise ArgumentError(
+                    f"token_ids has {token}; expected 0 to {len(self) - 1}, the number "
+                    "of a word"
+                )
+            word = self.words[token]
             if word == START:
                 continue
             text += word if glue or word in _NO_SPACE_BEFORE else f" {word}"

@@ -1,12 +1,14 @@
 """A museum of wrong kernels, each named, each with the chapter it belongs to (book).
 
->>> from flashlib.mutants import MUTANTS
+>>> from flashlib.mutants import MACHINE_MUTANTS, MUTANTS
 >>> MUTANTS["no_max"].fault
 'It never subtracts the largest score.'
+>>> MACHINE_MUTANTS["zero_fill"].fault
+'It fills the scores with 0 where minus infinity belongs.'
 """
 
 from flashlib.mutants.loop import PlainLoop
-from flashlib.mutants.museum import MUTANTS
+from flashlib.mutants.museum import MACHINE_MUTANTS, MUTANTS
 from flashlib.mutants.mutant import Mutant
 
-__all__ = ["MUTANTS", "Mutant", "PlainLoop"]
+__all__ = ["MACHINE_MUTANTS", "MUTANTS", "Mutant", "PlainLoop"]

@@ -10,12 +10,9 @@ ROWS = 4  # query rows of a tile
 class LooseEdge(PlainLoop):
     """It lets every row of a query tile see the keys of the tile's last row."""
 
-    def key_range(self, call, i):
+    def position(self, call, i):
         i = min(i // ROWS * ROWS + ROWS, call.seq_q) - 1
-        position = i + call.seq_k - call.seq_q
-        lo = 0 if call.left is None else position - call.left
-        hi = call.seq_k if call.right is None else position + call.right + 1
-        return max(lo, 0), min(hi, call.seq_k)
+        return i + call.seq_k - call.seq_q
 
 
 CHAPTER = 9

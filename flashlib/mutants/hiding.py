@@ -10,31 +10,22 @@ from flashlib.mutants.loop import PlainLoop
 class OffByOne(PlainLoop):
     """Its causal bound is i where i + 1 belongs."""
 
-    def key_range(self, call, i):
-        position = i + call.seq_k - call.seq_q
-        lo = 0 if call.left is None else position - call.left
-        hi = call.seq_k if call.right is None else position + call.right
-        return max(lo, 0), min(hi, call.seq_k)
+    def end_key(self, call, position):
+        return position + call.right
 
 
 class TopLeftCausal(PlainLoop):
     """It leaves out the offset, so the first query sits on the first key."""
 
-    def key_range(self, call, i):
-        position = i
-        lo = 0 if call.left is None else position - call.left
-        hi = call.seq_k if call.right is None else position + call.right + 1
-        return max(lo, 0), min(hi, call.seq_k)
+    def position(self, call, i):
+        return i
 
 
 class WindowOffByOne(PlainLoop):
     """It loses the oldest key of a window."""
 
-    def key_range(self, call, i):
-        position = i + call.seq_k - call.seq_q
-        lo = 0 if call.left is None else position - call.left + 1
-        hi = call.seq_k if call.right is None else position + call.right + 1
-        return max(lo, 0), min(hi, call.seq_k)
+    def first_key(self, call, position):
+        return position - call.left + 1
 
 
 class WindowWithoutSelf(PlainLoop):
@@ -51,24 +42,15 @@ class WindowWithoutSelf(PlainLoop):
 class BoundInWholeTiles(PlainLoop):
     """It rounds the causal bound up to a whole tile."""
 
-    def key_range(self, call, i):
-        position = i + call.seq_k - call.seq_q
-        lo = 0 if call.left is None else position - call.left
-        hi = call.seq_k if call.right is None else position + call.right + 1
-        hi = -(-hi // call.tile) * call.tile
-        return max(lo, 0), min(hi, call.seq_k)
+    def end_key(self, call, position):
+        return -(-(position + call.right + 1) // call.tile) * call.tile
 
 
 class MaskOfHeadZero(PlainLoop):
     """It masks every head like the first."""
 
-    def live(self, call, h, i, a, b):
-        seen = np.ones(b - a, bool)
-        if call.mask is not None:
-            seen &= call.mask[0, i, a:b]
-        if call.bias is not None:
-            seen &= call.bias[h, i, a:b] != -np.inf
-        return seen
+    def mask_of(self, call, h):
+        return call.mask[0]
 
 
 class FiniteMask(PlainLoop):
@@ -94,23 +76,15 @@ class LowestMask(PlainLoop):
 class LowBiasHides(PlainLoop):
     """It takes a finite bias below -3e38 for -inf."""
 
-    def live(self, call, h, i, a, b):
-        seen = np.ones(b - a, bool)
-        if call.mask is not None:
-            seen &= call.mask[h, i, a:b]
-        if call.bias is not None:
-            seen &= call.bias[h, i, a:b] > -3e38
-        return seen
+    def bias_lets_through(self, bias):
+        return bias > -3e38
 
 
 class RowsOfABlock(PlainLoop):
     """It places a row by its number within a block of 256 rows."""
 
-    def key_range(self, call, i):
-        position = i % 256 + call.seq_k - call.seq_q
-        lo = 0 if call.left is None else position - call.left
-        hi = call.seq_k if call.right is None else position + call.right + 1
-        return max(lo, 0), min(hi, call.seq_k)
+    def position(self, call, i):
+        return i % 256 + call.seq_k - call.seq_q
 
 
 class ZeroTimesNan(PlainLoop):
@@ -128,53 +102,38 @@ class BiasBeforeSoftcap(PlainLoop):
     """It adds the bias before the softcap."""
 
     def scores(self, call, h, i, keys):
-        s = call.k[keys, self.kv_head(call, h)] @ call.q[i, h]
+        s = self.products(call, h, i, keys)
         s *= self.pick_scale(call)
-        if call.bias is not None:
-            s = s + call.bias[h, i, keys]
-        if call.softcap is not None:
-            s = call.softcap * np.tanh(s / call.softcap)
-        return s
+        s = self.add_bias(call, h, i, keys, s)
+        return self.cap(call, s)
 
 
 class SmallSoftcapIgnored(PlainLoop):
     """It takes a softcap of 1 or less for none."""
 
-    def scores(self, call, h, i, keys):
-        s = call.k[keys, self.kv_head(call, h)] @ call.q[i, h]
-        s *= self.pick_scale(call)
-        if call.softcap is not None and call.softcap > 1:
-            s = call.softcap * np.tanh(s / call.softcap)
-        if call.bias is not None:
-            s = s + call.bias[h, i, keys]
-        return s
+    def cap(self, call, s):
+        if call.softcap is None or call.softcap <= 1:
+            return s
+        return call.softcap * np.tanh(s / call.softcap)
 
 
 class SoftcapByReciprocal(PlainLoop):
     """It multiplies by 1 / c, which is infinite for the smallest c."""
 
-    def scores(self, call, h, i, keys):
-        s = call.k[keys, self.kv_head(call, h)] @ call.q[i, h]
-        s *= self.pick_scale(call)
-        if call.softcap is not None:
-            c = s.dtype.type(call.softcap)
-            s = c * np.tanh(s * (1 / c))
-        if call.bias is not None:
-            s = s + call.bias[h, i, keys]
-        return s
+    def cap(self, call, s):
+        if call.softcap is None:
+            return s
+        c = s.dtype.type(call.softcap)
+        return c * np.tanh(s * (1 / c))
 
 
 class SoftcapWithoutDivision(PlainLoop):
     """It computes c tanh(s) where c tanh(s / c) belongs."""
 
-    def scores(self, call, h, i, keys):
-        s = call.k[keys, self.kv_head(call, h)] @ call.q[i, h]
-        s *= self.pick_scale(call)
-        if call.softcap is not None:
-            s = call.softcap * np.tanh(s)
-        if call.bias is not None:
-            s = s + call.bias[h, i, keys]
-        return s
+    def cap(self, call, s):
+        if call.softcap is None:
+            return s
+        return call.softcap * np.tanh(s)
 
 
 CHAPTER = 6

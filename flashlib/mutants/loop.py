@@ -111,10 +111,22 @@ class PlainLoop:
 
     def key_range(self, call, i):
         """Return the first key of row i and the key after its last."""
-        position = i + call.seq_k - call.seq_q
-        lo = 0 if call.left is None else position - call.left
-        hi = call.seq_k if call.right is None else position + call.right + 1
+        position = self.position(call, i)
+        lo = 0 if call.left is None else self.first_key(call, position)
+        hi = call.seq_k if call.right is None else self.end_key(call, position)
         return max(lo, 0), min(hi, call.seq_k)
+
+    def position(self, call, i):
+        """Return the key that row i sits on: the last row sits on the last key."""
+        return i + call.seq_k - call.seq_q
+
+    def first_key(self, call, position):
+        """Return the first key of a window."""
+        return position - call.left
+
+    def end_key(self, call, position):
+        """Return the key after the last one of a causal row or a window."""
+        return position + call.right + 1
 
     def tiles(self, lo, hi, length):
         """Cut the range into tiles; the last one may be shorter."""
@@ -125,10 +137,18 @@ class PlainLoop:
         """Say which keys of a tile may be read at all."""
         seen = np.ones(b - a, bool)
         if call.mask is not None:
-            seen &= call.mask[h, i, a:b]
+            seen &= self.mask_of(call, h)[i, a:b]
         if call.bias is not None:
-            seen &= call.bias[h, i, a:b] != -np.inf
+            seen &= self.bias_lets_through(call.bias[h, i, a:b])
         return seen
+
+    def mask_of(self, call, h):
+        """Return the mask of a head."""
+        return call.mask[h]
+
+    def bias_lets_through(self, bias):
+        """Say where a bias hides nothing: wherever it is not -inf."""
+        return bias != -np.inf
 
     def tile(self, call, h, i, a, b):
         """Return the scores and the values of the live keys of a tile."""
@@ -144,13 +164,24 @@ class PlainLoop:
 
     def scores(self, call, h, i, keys):
         """Score keys against the query: scale, then softcap, then bias."""
-        s = call.k[keys, self.kv_head(call, h)] @ call.q[i, h]
+        s = self.products(call, h, i, keys)
         s *= self.pick_scale(call)
-        if call.softcap is not None:
-            s = call.softcap * np.tanh(s / call.softcap)
-        if call.bias is not None:
-            s = s + call.bias[h, i, keys]
-        return s
+        s = self.cap(call, s)
+        return self.add_bias(call, h, i, keys, s)
+
+    def products(self, call, h, i, keys):
+        """Multiply keys with the query."""
+        return call.k[keys, self.kv_head(call, h)] @ call.q[i, h]
+
+    def cap(self, call, s):
+        """Bend scores so that none is beyond the softcap."""
+        if call.softcap is None:
+            return s
+        return call.softcap * np.tanh(s / call.softcap)
+
+    def add_bias(self, call, h, i, keys, s):
+        """Add the bias of every key, where there is one."""
+        return s if call.bias is None else s + call.bias[h, i, keys]
 
     def exp(self, x):
         """Return e to the power x."""

@@ -55,15 +55,9 @@ class PagedLoop(PlainLoop):
         s = self.scores(call, h, i, keys)
         return s, self.fetch(call.v[:, kv], keys)
 
-    def scores(self, call, h, i, keys):
-        """Score keys against the query: scale, then softcap, then bias."""
-        s = self.fetch(call.k[:, self.kv_head(call, h)], keys) @ call.q[i, h]
-        s *= self.pick_scale(call)
-        if call.softcap is not None:
-            s = call.softcap * np.tanh(s / call.softcap)
-        if call.bias is not None:
-            s = s + call.bias[h, i, keys]
-        return s
+    def products(self, call, h, i, keys):
+        """Multiply keys with the query."""
+        return self.fetch(call.k[:, self.kv_head(call, h)], keys) @ call.q[i, h]
 
     def row(self, call, h, i, acc):
         """Walk the parts of the keys, each a state of its own, and merge."""

@@ -35,14 +35,8 @@ class WrongStripe(PlainLoop):
 class FirstColumns(PlainLoop):
     """It multiplies 128 columns of q and k, whatever the width of a head."""
 
-    def scores(self, call, h, i, keys):
-        s = call.k[keys, self.kv_head(call, h), :128] @ call.q[i, h, :128]
-        s *= self.pick_scale(call)
-        if call.softcap is not None:
-            s = call.softcap * np.tanh(s / call.softcap)
-        if call.bias is not None:
-            s = s + call.bias[h, i, keys]
-        return s
+    def products(self, call, h, i, keys):
+        return call.k[keys, self.kv_head(call, h), :128] @ call.q[i, h, :128]
 
 
 class HeavyFirstRace(PlainLoop):

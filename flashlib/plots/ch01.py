@@ -63,15 +63,19 @@ def _keys(state: Mapping[str, object]) -> list[str]:
     parts.append(line(*tail, *tip, INK, 2.5))
     barbs = [(tip[0] - 9, tip[1] + 2), tip, (tip[0] - 2, tip[1] + 9)]
     parts.append(polyline(barbs, INK, 2.5))
-    parts.append(text(tip[0] - 12, tip[1] - 2, "q", size=SIZE, weight="bold"))
+    parts.append(
+        text(tip[0] - 12, tip[1] - 4, "q", size=SIZE, weight="bold", halo=True)
+    )
     for j, key in enumerate(state["keys"]):
         if j != moved:
             x, y = _at(KEY_ORIGIN, key)
             parts.append(circle(x, y, 5, BLUE, PAPER))
-            parts.append(text(x + 6, y - 6, j, "start", SIZE))
+            # the query starts at the origin; a key there has its number below the axis
+            side = y - 6 if any(key) else y + 18
+            parts.append(text(x + 6, side, j, "start", SIZE, halo=True))
     x, y = _at(KEY_ORIGIN, state["keys"][moved])
     parts.append(rect(x - 6, y - 6, 12, 12, ORANGE, INK))
-    parts.append(text(x + 9, y - 7, moved, "start", SIZE, ORANGE, "bold"))
+    parts.append(text(x + 9, y - 7, moved, "start", SIZE, ORANGE, "bold", halo=True))
     return parts
 
 

@@ -136,6 +136,7 @@ def pass_speed(
         Bytes by cache level, drawn as lines.
     """
     import matplotlib.pyplot as plt
+    from matplotlib.patheffects import withStroke
 
     figure, axes = plt.subplots(figsize=(7.2, 3.2), layout="constrained")
     megabytes = [4 * n * n / 1e6 for n in tokens]
@@ -146,7 +147,13 @@ def pass_speed(
     for level, size in caches.items():
         axes.axvline(size / 1e6, color=palette.DARK, lw=1, ls=":")
         axes.text(size / 1e6, 0.97 * top, f" L{level}", va="top", fontsize=10)
+    # where the curve is not: below its floor, and before its last rise
+    beside = {511: ((2, -15), "left"), 2044: ((-4, 8), "right")}
     for n, mb, ns in zip(tokens, megabytes, ns_per_score, strict=True):
-        if n in (511, 2044):
-            axes.annotate(f"n = {n:,}", (mb, ns), (0, 9), textcoords="offset points")
+        if n in beside:
+            place, side = beside[n]
+            label = axes.annotate(
+                f"n = {n:,}", (mb, ns), place, textcoords="offset points", ha=side
+            )
+            label.set_path_effects([withStroke(linewidth=4, foreground="white")])
     return figure

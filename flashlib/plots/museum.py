@@ -63,7 +63,7 @@ def kill_map(
 def scrolling(svg: str, label: str) -> str:
     """Let a wide drawing scroll sideways on a narrow page instead of shrinking."""
     return (
-        f'<div style="overflow-x: auto" tabindex="0" role="region" '
+        f'<div class="fl-scroll" style="overflow-x: auto" tabindex="0" role="region" '
         f'aria-label="{html.escape(label)}">'
         f'<div style="min-width: 640px">{svg}</div></div>'
     )

@@ -31,6 +31,7 @@ def picture(
     body: Iterable[str],
     alt: str,
     state: Mapping[str, object],
+    scale: float = 1.0,
 ) -> str:
     """Wrap drawn parts into one ``<svg>`` element with a name and its state.
 
@@ -38,6 +39,7 @@ def picture(
     ----------
     width, height : float
         Size of the drawing in CSS pixels; it shrinks with the column it stands in.
+        A phone does not let it become narrower than `width`, it scrolls.
     body : iterable of str
         What `rect`, `text`, `line` and `polyline` returned.
     alt : str
@@ -45,12 +47,14 @@ def picture(
     state : mapping
         The numbers the picture shows; written to ``data-state`` as JSON, so that a
         test can read back from the page which state is on display.
+    scale : float
+        How many times as large the drawing is shown where there is room for it.
     """
     data = html.escape(json.dumps(state, sort_keys=True))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="fl-picture" role="img" '
         f'aria-label="{html.escape(alt)}" data-state="{data}" '
-        f'viewBox="0 0 {_n(width)} {_n(height)}" width="{_n(width)}" '
+        f'viewBox="0 0 {_n(width)} {_n(height)}" width="{_n(width * scale)}" '
         f'style="max-width:100%;height:auto;--fl-width:{_n(width)}px" '
         f'font-family="sans-serif">'
         f"{''.join(body)}</svg>"
@@ -84,9 +88,12 @@ def text(
     size: float = 13,
     fill: str = INK,
     weight: str = "normal",
+    halo: bool = False,
 ) -> str:
-    """Write one line of text with its base line at y."""
+    """Write one line of text with its base line at y; a halo covers lines behind it."""
     bold = f' font-weight="{weight}"' if weight != "normal" else ""
+    if halo:
+        bold += f' paint-order="stroke" stroke="{PAPER}" stroke-width="5"'
     return (
         f'<text x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}" '
         f'font-size="{_n(size)}" fill="{fill}"{bold}>{html.escape(str(words))}</text>'

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 
 from flashlib.plots import svg
 
-WIDTH, HEIGHT = 640, 272
-LEFT, RIGHT = 20.0, 620.0
+# As wide as a phone, so that the values need no scrolling; a wide page shows it larger.
+WIDTH, HEIGHT, SCALE = 350, 168, 1.8
+LEFT, RIGHT = 4.0, 346.0
 DECADES = 10  # from 1 B to 10 GB
 TICKS = {0: "1 B", 3: "1 kB", 6: "1 MB", 9: "1 GB"}
-# The pictures shrink to half their size on a phone, so no text is small here.
-SIZE = 20
+SIZE = 13
+TOP, PITCH, TALL = 16, 48, 26
 
 
 def bytes_on_a_log_scale(state: Mapping[str, object], alt: str) -> str:
@@ -28,14 +29,14 @@ def bytes_on_a_log_scale(state: Mapping[str, object], alt: str) -> str:
     """
     n = state["tokens"]
     bars = [
-        (f"score matrix of one head, {n:,} × {n:,}", "matrix_bytes", svg.ORANGE),
+        (f"score matrix, {n:,} × {n:,}", "matrix_bytes", svg.ORANGE),
         ("one tile of scores", "tile_bytes", svg.BLUE),
         ("running numerator of one row", "numerator_bytes", svg.BLUE),
     ]
-    body = _ticks(HEIGHT - 10)
+    body = _ticks(HEIGHT - 6)
     for place, (label, key, color) in enumerate(bars):
-        body += _bar(28 + 78 * place, label, state[key], color)
-    return svg.picture(WIDTH, HEIGHT, body, alt, state)
+        body += _bar(TOP + PITCH * place, label, state[key], color)
+    return svg.picture(WIDTH, HEIGHT, body, alt, state, SCALE)
 
 
 def _ticks(base: float) -> list[str]:
@@ -49,13 +50,13 @@ def _ticks(base: float) -> list[str]:
 def _bar(top: float, label: str, nbytes: int, color: str) -> list[str]:
     """Draw one label, one line per decade, and one bar that starts at 1 B."""
     body = [
-        svg.text(LEFT, top - 4, label, anchor="start", size=SIZE),
-        svg.text(RIGHT, top - 4, f"{nbytes:,} B", anchor="end", size=SIZE),
+        svg.text(LEFT, top - 3, label, anchor="start", size=SIZE),
+        svg.text(RIGHT, top - 3, f"{nbytes:,} B", anchor="end", size=SIZE),
     ]
     for decade in range(DECADES + 1):
         x, gray = _place(10**decade), svg.GRAY if decade in TICKS else svg.FAINT
-        body.append(svg.line(x, top + 4, x, top + 44, stroke=gray))
-    body.append(svg.rect(LEFT, top + 10, _place(nbytes) - LEFT, 28, fill=color))
+        body.append(svg.line(x, top + 2, x, top + 2 + TALL, stroke=gray))
+    body.append(svg.rect(LEFT, top + 6, _place(nbytes) - LEFT, TALL - 8, fill=color))
     return body
 
 

@@ -10,7 +10,7 @@ from flashlib.machine.pair import CorePair
 from flashlib.machine.spec import NC_V3, Spec
 from flashlib.machine.tile import Tile
 from flashlib.machine.trace import Trace
-from flashlib.programs.blocks import LANES
+from flashlib.programs.blocks import PARTITIONS
 from flashlib.programs.cte import checks
 from flashlib.programs.cte.kernel import run_core
 from flashlib.programs.cte.run import CteRun
@@ -22,6 +22,8 @@ from flashlib.programs.refusals import (
     check_sink,
     refuse,
 )
+
+__all__ = ["CteResult", "attention_cte"]
 
 
 class CteResult(NamedTuple):
@@ -112,8 +114,9 @@ def attention_cte(
     prior = (k_prior, v_prior, prior_used_len)
     if any(x is None for x in prior) != all(x is None for x in prior):
         raise ArgumentError(
-            "k_prior, v_prior and prior_used_len are given in part; expected all or "
-            "none; a prefix has keys, values and a length"
+            "k_prior, v_prior and prior_used_len have "
+            f"{sum(x is not None for x in prior)} of 3 values; expected all or none; a "
+            "prefix has keys, values and a length; pass what is missing"
         )
     if k_prior is not None:
         arrays["k_prior"] = as_array("k_prior", k_prior)
@@ -131,7 +134,10 @@ def attention_cte(
     columns |= {"bound_min": (bound_min, s.seq_q), "bound_max": (bound_max, s.seq_q)}
     for name, (x, rows) in columns.items():
         if x is not None:
-            arrays[name] = checks.checked_column(name, as_array(name, x), rows)
+            column = as_array(name, x)
+            arrays[name] = checks.checked_column(name, column, rows)
+            if name != "sink":
+                checks.check_bound(name, column)
     if sink is not None:
         check_sink(arrays["sink"])
     return _run(arrays, s, scale, used, tall, spec, lnc)
@@ -158,7 +164,7 @@ def _sizes(arrays: dict[str, np.ndarray], tall: dict, switches: tuple) -> CteSiz
             refuse(
                 found != shape,
                 f"{name} has shape {found}; expected {shape}; keys and values share "
-                "rows and head_dim with q",
+                "rows and head_dim with q; lay it out so",
             )
     causal, window, q_offset, q_stride, packed = switches
     s = CteSizes(
@@ -195,7 +201,7 @@ def _run(
         shape if tall["out"] else (shape[0], shape[2], shape[1]), io
     )
     for name in ("neg_max", "recip"):
-        hbm[name] = memory.alloc((s.batch, LANES, s.groups))
+        hbm[name] = memory.alloc((s.batch, PARTITIONS, s.groups))
     shares = s.shares(lnc)
 
     def program(m: Machine) -> None:

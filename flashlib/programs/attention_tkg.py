@@ -4,19 +4,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flashlib.machine.dtypes import BFLOAT16, FLOAT8
 from flashlib.machine.machine import Machine
 from flashlib.machine.pair import CorePair
 from flashlib.machine.spec import NC_V3, Spec
-from flashlib.machine.tile import Tile
 from flashlib.machine.trace import Trace
 from flashlib.programs.refusals import as_array, optional_array
+from flashlib.programs.tkg.arrays import HbmArrays, put_arrays
 from flashlib.programs.tkg.config import TkgConfig
 from flashlib.programs.tkg.kernel import run_core
 from flashlib.programs.tkg.operands import TkgOperands, check_call
 from flashlib.programs.tkg.pages import check_entries, live_entries
 from flashlib.programs.tkg.run import CoreRun
 from flashlib.programs.tkg.sizes import TkgSizes
+
+__all__ = ["TkgResult", "attention_tkg"]
 
 
 class TkgResult(NamedTuple):
@@ -138,8 +139,8 @@ def attention_tkg(
         check_entries(x.table, x.k_prior.shape[0], sizes, live)
     machines = CorePair(spec) if lnc == 2 else Machine(spec)
     cores = machines.cores if lnc == 2 else (machines,)
-    shared = _put(cores[0], x, sizes, config)
-    runs = [_core_run(m, x, sizes, config, hardened, dict(shared)) for m in cores]
+    arrays = put_arrays(cores[0], x, sizes, config)
+    runs = [_core_run(m, x, sizes, config, hardened, arrays) for m in cores]
     if lnc == 2:
         machines.run(lambda m: run_core(runs[m.core]))
     else:
@@ -148,69 +149,27 @@ def attention_tkg(
 
 
 def _core_run(
-    m: Machine, x: TkgOperands, s: TkgSizes, config, hardened: bool, hbm: dict
+    m: Machine,
+    x: TkgOperands,
+    s: TkgSizes,
+    config: TkgConfig,
+    hardened: bool,
+    arrays: HbmArrays,
 ) -> CoreRun:
     """Set one core up; what is on chip from the start leaves no record."""
-    run = CoreRun(m, s, config, hardened, hbm, x.q.dtype, x.k_prior.dtype)
+    run = CoreRun(m, s, config, hardened, arrays, x.q.dtype, x.k_prior.dtype)
     if config.qk_in_sb:
         run.queries, run.k_active = m.sbuf.put(x.q), m.sbuf.put(x.k_active)
     return run
 
 
-def _put(m: Machine, x: TkgOperands, s: TkgSizes, config: TkgConfig) -> dict[str, Tile]:
-    """Lay the arrays of the call into the shared memory, by name."""
-    hbm = {name: m.hbm.put(getattr(x, name)) for name in ("k_prior", "v_prior")}
-    hbm["v_active"] = m.hbm.put(x.v_active)
-    if not config.qk_in_sb:
-        hbm |= {"q": m.hbm.put(x.q), "k_active": m.hbm.put(x.k_active)}
-    if x.sink is not None:
-        hbm["sink"] = m.hbm.put(x.sink)
-    hbm |= _put_masking(m, x, s, config)
-    if config.fuse_rope:
-        rope = x.pos_ids if x.rope_pos_ids is None else x.rope_pos_ids
-        hbm["rope_ids"] = m.hbm.put(rope.astype(np.float32))
-        hbm["inv_freqs"] = m.hbm.put(x.inv_freqs)
-        hbm["k_out"] = m.hbm.alloc((s.batch, 1, s.head_dim, s.seq), x.k_prior.dtype)
-    if s.paged:
-        hbm["table"] = m.hbm.put(x.table.astype(np.uint32))
-        shape = (x.k_prior.shape[0] * s.factor, s.block_len * s.head_dim)
-        for name in ("k", "v"):
-            hbm[f"{name}_pages"] = hbm[f"{name}_prior"].reshape(shape)
-    dtype = BFLOAT16 if x.q.dtype == FLOAT8 else x.q.dtype
-    hbm["out"] = m.hbm.alloc((s.batch, s.n_heads, s.head_dim, s.seq), dtype)
-    return hbm
-
-
-def _put_masking(
-    m: Machine, x: TkgOperands, s: TkgSizes, config: TkgConfig
-) -> dict[str, Tile]:
-    """A whole mask, or positions and the mask among the active tokens."""
-    if not config.use_pos_id:
-        return {"mask": m.hbm.put(_flags(x.mask))}
-    active = x.active_mask
-    if active is None:
-        earlier = np.triu(np.ones((s.seq, s.seq), np.uint8))
-        shape = (s.seq, s.batch, s.n_heads, s.seq)
-        active = np.broadcast_to(earlier[:, None, None], shape)
-    hbm = {"active_mask": m.hbm.put(_flags(active))}
-    for name, ids in (("end_ids", x.pos_ids), ("start_ids", x.start_pos_ids)):
-        if ids is not None:
-            hbm[name] = m.hbm.put(ids.astype(np.float32))
-    return hbm
-
-
-def _flags(x: np.ndarray) -> np.ndarray:
-    """The machine has no boolean type: one byte each."""
-    return x.view(np.uint8) if x.dtype == bool else x
-
-
 def _result(runs: list[CoreRun], cores: tuple, config: TkgConfig) -> TkgResult:
     """Copy the outputs out, of the first core where both have one."""
     run = runs[0]
-    out = run.result if config.out_in_sb else run.hbm["out"]
+    out = run.result if config.out_in_sb else run.hbm.out
     k_out = None
     if config.fuse_rope:
-        k_out = run.k_active if config.k_out_in_sb else run.hbm["k_out"]
+        k_out = run.k_active if config.k_out_in_sb else run.hbm.k_out
         k_out = k_out.numpy()
     traces = tuple(m.trace for m in cores)
     return TkgResult(out.numpy(), k_out, traces, tuple(cores))

@@ -13,7 +13,23 @@ from flashlib.errors import ArgumentError
 from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
 
-LANES = 128
+__all__ = [
+    "PARTITIONS",
+    "QUADRANT",
+    "SUM_VARIANTS",
+    "broadcast_column",
+    "broadcast_row",
+    "column_to_row",
+    "max_over_partitions",
+    "over_partitions",
+    "pieces",
+    "sum_beside_values",
+    "sum_by_matmul",
+    "sum_ones_moving",
+    "sum_ones_stationary",
+]
+
+PARTITIONS = 128
 QUADRANT = 32
 
 
@@ -33,17 +49,21 @@ def over_partitions(m: Machine, rows: Tile, columns: int | None = None) -> Tile:
         ``[128, ceil(n_rows / 128), columns]`` in SBUF; missing rows are 0.
     """
     n_rows, width = rows.shape
-    blocks = -(-n_rows // LANES)
-    full, rest = divmod(n_rows, LANES)
-    out = m.sbuf.alloc((LANES, blocks, columns or width), rows.dtype)
+    blocks = -(-n_rows // PARTITIONS)
+    full, rest = divmod(n_rows, PARTITIONS)
+    out = m.sbuf.alloc((PARTITIONS, blocks, columns or width), rows.dtype)
     if columns and columns > width:
         m.isa.memset(out[:, :, width:], 1.0)
     if full:
-        whole = rows[: full * LANES].reshape(full, LANES, width).permute((1, 0, 2))
+        whole = (
+            rows[: full * PARTITIONS]
+            .reshape(full, PARTITIONS, width)
+            .permute((1, 0, 2))
+        )
         m.isa.dma_copy(out[:, :full, :width], whole)
     if rest:
         m.isa.memset(out[:, full, :width], 0.0)
-        m.isa.dma_copy(out[:rest, full, :width], rows[full * LANES :])
+        m.isa.dma_copy(out[:rest, full, :width], rows[full * PARTITIONS :])
     return out
 
 
@@ -75,11 +95,11 @@ def broadcast_column(m: Machine, column: Tile, out: Tile | None = None) -> Tile:
     transpose then turns that axis into partitions.
     """
     n = column.partitions
-    out = m.sbuf.alloc((LANES, n), column.dtype) if out is None else out
+    out = m.sbuf.alloc((PARTITIONS, n), column.dtype) if out is None else out
     with m.sbuf.scope(), m.psum.scope():
-        wide = m.sbuf.alloc((n, LANES), column.dtype)
-        m.isa.tensor_copy(wide, column.broadcast_to((n, LANES)))
-        flipped = m.psum.alloc((LANES, n), column.dtype)
+        wide = m.sbuf.alloc((n, PARTITIONS), column.dtype)
+        m.isa.tensor_copy(wide, column.broadcast_to((n, PARTITIONS)))
+        flipped = m.psum.alloc((PARTITIONS, n), column.dtype)
         m.isa.nc_transpose(flipped, wide, engine="tensor")
         return m.isa.tensor_copy(out, flipped)
 
@@ -94,13 +114,15 @@ def column_to_row(m: Machine, column: Tile, row: Tile) -> Tile:
 
 def broadcast_row(m: Machine, row: Tile) -> Tile:
     """Copy the row ``[1, n]`` of partition 0 to all partitions by four shuffles."""
-    out = m.sbuf.alloc((LANES, row.free_size), row.dtype)
-    for start in range(0, LANES, QUADRANT):
+    out = m.sbuf.alloc((PARTITIONS, row.free_size), row.dtype)
+    for start in range(0, PARTITIONS, QUADRANT):
         m.isa.nc_stream_shuffle(out[start : start + QUADRANT], row, [0] * QUADRANT)
     return out
 
 
-def sum_ones_moving(m: Machine, p: Tile, out: Tile | None = None) -> Tile:
+def sum_ones_moving(
+    m: Machine, p: Tile, out: Tile | None = None, ones: Tile | None = None
+) -> Tile:
     """Sum over partitions and blocks with p as the stationary operand.
 
     One product per block, one lit column of the array: ``p[:, t].T @ ones``. The
@@ -110,6 +132,10 @@ def sum_ones_moving(m: Machine, p: Tile, out: Tile | None = None) -> Tile:
     ----------
     p : Tile
         ``[128, blocks, columns]`` in SBUF, at most 128 columns.
+    out : Tile, optional
+        Where the sums go, ``[columns, 1]``.
+    ones : Tile, optional
+        ``[128, 1]`` in the type of p; made here unless given.
 
     Returns
     -------
@@ -119,8 +145,8 @@ def sum_ones_moving(m: Machine, p: Tile, out: Tile | None = None) -> Tile:
     _, blocks, columns = p.shape
     out = m.sbuf.alloc((columns, 1)) if out is None else out
     with m.sbuf.scope(), m.psum.scope():
-        ones = m.sbuf.alloc((LANES, 1), p.dtype)
-        m.isa.memset(ones, 1.0)
+        if ones is None:
+            ones = m.isa.memset(m.sbuf.alloc((PARTITIONS, 1), p.dtype), 1.0)
         parts = m.psum.alloc((columns, blocks))
         for t in range(blocks):
             m.isa.nc_matmul(parts[:, t : t + 1], stationary=p[:, t], moving=ones)
@@ -139,11 +165,11 @@ def sum_ones_stationary(m: Machine, p: Tile) -> Tile:
         ``[128, columns]`` float32 in SBUF, all rows equal.
     """
     _, blocks, columns = p.shape
-    out = m.sbuf.alloc((LANES, columns))
+    out = m.sbuf.alloc((PARTITIONS, columns))
     with m.sbuf.scope(), m.psum.scope():
-        ones = m.sbuf.alloc((LANES, LANES), p.dtype)
+        ones = m.sbuf.alloc((PARTITIONS, PARTITIONS), p.dtype)
         m.isa.memset(ones, 1.0)
-        total = m.psum.alloc((LANES, columns))
+        total = m.psum.alloc((PARTITIONS, columns))
         for t in range(blocks):
             m.isa.nc_matmul(total, stationary=ones, moving=p[:, t], accumulate=t > 0)
         return m.isa.tensor_copy(out, total)
@@ -211,8 +237,9 @@ def sum_by_matmul(
     """
     if variant not in SUM_VARIANTS or (values is None) == (variant == SUM_VARIANTS[2]):
         raise ArgumentError(
-            f"variant is {variant!r}; expected one of {', '.join(SUM_VARIANTS)}, with "
-            "values for the last and for no other; the ones stand beside them"
+            f"variant has {variant!r}; expected one of {', '.join(SUM_VARIANTS)}, with "
+            "values for the last and for no other; the ones stand beside them; pass "
+            "values with the last only"
         )
     if variant == "ones moving":
         return sum_ones_moving(m, p).numpy()[:, 0]
@@ -221,7 +248,7 @@ def sum_by_matmul(
     return sum_beside_values(m, p, values).numpy()[-1]
 
 
-def pieces(columns: int, most: int = LANES) -> list[slice]:
+def pieces(columns: int, most: int = PARTITIONS) -> list[slice]:
     """Cut columns into windows of at most ``most``.
 
     Examples

@@ -12,6 +12,8 @@ from flashlib.errors import ArgumentError
 from flashlib.programs.attention_tkg import TkgResult, attention_tkg
 from flashlib.programs.tkg.config import TkgConfig
 
+__all__ = ["CACHES", "SPARE", "cache_arguments", "decode_cached", "steps", "to_pages"]
+
 CACHES = ("rows", "columns", "pages")
 #: Pages that the pool has beyond those of the batch.
 SPARE = 3
@@ -120,8 +122,8 @@ def _cache(
     """Lay keys and values out; return them and the page table, if there is one."""
     if cache not in CACHES:
         raise ArgumentError(
-            f"cache is {cache!r}; expected one of {', '.join(CACHES)}; keys lie in "
-            "rows, in columns or in pages"
+            f"cache has {cache!r}; expected one of {', '.join(CACHES)}; keys lie in "
+            "rows, in columns or in pages; name one of these"
         )
     if cache == "pages":
         table, pools = to_pages((k, v), config.block_len, seed)

@@ -24,15 +24,30 @@ from flashlib.machine.spec import NC_V3, Spec
 from flashlib.machine.tile import Tile
 from flashlib.machine.trace import Trace
 from flashlib.programs.blocks import (
-    LANES,
+    PARTITIONS,
     broadcast_column,
     broadcast_row,
     column_to_row,
     max_over_partitions,
     over_partitions,
     pieces,
+    sum_ones_moving,
 )
 from flashlib.programs.decode_sizes import Sizes, checked_sizes
+
+__all__ = [
+    "DecodeResult",
+    "decode_tile",
+    "load_keys",
+    "load_queries",
+    "step1_scores",
+    "step2_max",
+    "step3_exp",
+    "step4_sum",
+    "step5_values",
+    "store",
+    "validity",
+]
 
 
 class DecodeResult(NamedTuple):
@@ -119,9 +134,9 @@ def load_queries(m: Machine, q_hbm: Tile, scale: float, s: Sizes) -> Tile:
 def validity(m: Machine, s: Sizes) -> Tile:
     """Flag the keys that exist: ``[128, n, b * c]`` of uint8, 1 where index < seq_k."""
     with m.step("mask"):
-        index = m.sbuf.alloc((LANES, s.blocks))
-        m.isa.iota(index, [[LANES, s.blocks]], channel_multiplier=1)
-        shape = (LANES, s.blocks, s.columns)
+        index = m.sbuf.alloc((PARTITIONS, s.blocks))
+        m.isa.iota(index, [[PARTITIONS, s.blocks]], channel_multiplier=1)
+        shape = (PARTITIONS, s.blocks, s.columns)
         wide = index[:, :, None].broadcast_to(shape)
         return m.isa.tensor_scalar(m.sbuf.alloc(shape, np.uint8), wide, "less", s.seq_k)
 
@@ -130,7 +145,7 @@ def step1_scores(
     m: Machine, queries: Tile, k_hbm: Tile, mask: Tile, s: Sizes, fill: float = -np.inf
 ) -> Tile:
     """Multiply K by the queries of its group; masked cells keep the fill, -inf."""
-    shape = (LANES, s.blocks, s.n_kv_heads, s.width)
+    shape = (PARTITIONS, s.blocks, s.n_kv_heads, s.width)
     scores = m.sbuf.alloc(shape)
     with m.step("mm1"):
         m.isa.memset(scores, fill)
@@ -141,23 +156,23 @@ def step1_scores(
             moving = queries[:, b * s.width : (b + 1) * s.width]
             for group in pieces(s.blocks, s.per_group):
                 with m.step("mm1"), m.psum.scope():
-                    raw = m.psum.alloc((LANES, group.stop - group.start, s.width))
+                    raw = m.psum.alloc((PARTITIONS, group.stop - group.start, s.width))
                     for t in range(group.start, group.stop):
-                        block = keys[:, t * LANES : (t + 1) * LANES]
+                        block = keys[:, t * PARTITIONS : (t + 1) * PARTITIONS]
                         m.isa.nc_matmul(
                             raw[:, t - group.start], stationary=block, moving=moving
                         )
                     m.isa.tensor_copy_predicated(
                         scores[:, group, b], raw, mask[:, group, b]
                     )
-    return scores.reshape(LANES, s.blocks, s.columns)
+    return scores.reshape(PARTITIONS, s.blocks, s.columns)
 
 
 def load_keys(m: Machine, k_hbm: Tile, s: Sizes) -> Tile:
     """Load one head's keys transposed, ``[head_dim, n * 128]``; missing ones are 0."""
     with m.step("k_load"):
-        keys = m.sbuf.alloc((s.head_dim, s.blocks * LANES), k_hbm.dtype)
-        if s.seq_k % LANES:
+        keys = m.sbuf.alloc((s.head_dim, s.blocks * PARTITIONS), k_hbm.dtype)
+        if s.seq_k % PARTITIONS:
             m.isa.memset(keys[:, s.seq_k :], 0.0)
         if m.spec.generation < 3:
             m.isa.dma_copy(keys[:, : s.seq_k], k_hbm.permute((1, 0)))
@@ -173,11 +188,11 @@ def step2_max(m: Machine, scores: Tile) -> Tile:
     """
     columns = scores.shape[2]
     parts = pieces(columns)
-    peak = m.sbuf.alloc((LANES, columns))
+    peak = m.sbuf.alloc((PARTITIONS, columns))
     with m.step("max"), m.sbuf.scope():
-        lanes = m.sbuf.alloc((LANES, columns))
+        lanes = m.sbuf.alloc((PARTITIONS, columns))
         m.isa.tensor_reduce(lanes, "maximum", scores.permute((0, 2, 1)), axis=2)
-        tops = m.sbuf.alloc((min(columns, LANES), len(parts)))
+        tops = m.sbuf.alloc((min(columns, PARTITIONS), len(parts)))
         for i, part in enumerate(parts):
             top = tops[: part.stop - part.start, i : i + 1]
             max_over_partitions(m, lanes[:, part], out=top)
@@ -203,22 +218,16 @@ def step3_exp(m: Machine, scores: Tile, peak: Tile, dtype: np.dtype) -> Tile:
 
 def step4_sum(m: Machine, p: Tile) -> Tile:
     """Sum p over all keys by products with ones; return 1 / sum, ``[128, b * c]``."""
-    _, blocks, columns = p.shape
+    columns = p.shape[2]
     parts = pieces(columns)
-    height = min(columns, LANES)
+    height = min(columns, PARTITIONS)
     with m.step("setup"):
-        ones = m.isa.memset(m.sbuf.alloc((LANES, 1), p.dtype), 1.0)
+        ones = m.isa.memset(m.sbuf.alloc((PARTITIONS, 1), p.dtype), 1.0)
         sums = m.isa.memset(m.sbuf.alloc((height, len(parts))), 1.0)
     with m.step("sum"):
         for i, part in enumerate(parts):
-            rows = part.stop - part.start
-            with m.psum.scope():
-                block_sums = m.psum.alloc((rows, blocks))
-                for t in range(blocks):
-                    m.isa.nc_matmul(
-                        block_sums[:, t : t + 1], stationary=p[:, t, part], moving=ones
-                    )
-                m.isa.tensor_reduce(sums[:rows, i : i + 1], "add", block_sums, axis=1)
+            column = sums[: part.stop - part.start, i : i + 1]
+            sum_ones_moving(m, p[:, :, part], out=column, ones=ones)
     with m.step("recip"):
         m.isa.reciprocal(sums, sums)
         row = m.sbuf.alloc((1, columns))

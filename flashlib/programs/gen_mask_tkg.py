@@ -4,12 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flashlib.errors import shown
 from flashlib.machine.dtypes import as_dtype
 from flashlib.machine.machine import Machine
 from flashlib.machine.pair import CorePair
 from flashlib.machine.spec import NC_V3, Spec
 from flashlib.machine.trace import Trace
-from flashlib.programs.blocks import LANES
+from flashlib.programs.blocks import PARTITIONS
 from flashlib.programs.masks.kernel import MaskRun, mask_in_hbm, mask_in_sbuf
 from flashlib.programs.refusals import (
     as_array,
@@ -23,6 +24,8 @@ from flashlib.programs.tkg import checks
 from flashlib.programs.tkg.config import TkgConfig
 from flashlib.programs.tkg.operands import check_mask, check_positions
 from flashlib.programs.tkg.sizes import TkgSizes, sizes_of
+
+__all__ = ["LAYOUTS", "GenMaskResult", "gen_mask_tkg"]
 
 LAYOUTS = ("sbuf", "hbm")
 
@@ -143,7 +146,8 @@ def _checked(
     check_whole(n_heads=n_heads)
     refuse(
         pos.ndim != 2,
-        f"pos_ids has shape {pos.shape}; expected [batch, seq]; one position per query",
+        f"pos_ids has shape {pos.shape}; expected [batch, seq]; one position per "
+        "query; reshape it",
     )
     batch, seq = pos.shape
     checks.positive(batch=batch, seq=seq, n_heads=n_heads)
@@ -163,24 +167,25 @@ def _checked_tile(s: TkgSizes, offset: int, given: int | None, layout: str) -> i
         check_whole(s_prior_tile=given)
     tile = s.local_slots - offset if given is None else given
     refuse(
-        layout not in LAYOUTS,
-        f"layout is {layout!r}; expected 'sbuf' or 'hbm'; a mask is kept on chip or "
-        "written out",
+        not isinstance(layout, str) or layout not in LAYOUTS,
+        f"layout has {shown(layout)}; expected 'sbuf' or 'hbm'; a mask is kept on chip or "
+        "written out; name one of the two",
     )
     refuse(
         layout == "hbm" and (offset != 0 or given is not None),
-        f"s_prior_offset is {offset} and s_prior_tile {given} with layout 'hbm'; "
-        "expected 0 and None; in HBM the mask of the whole cache is written",
+        f"s_prior_offset has {offset} and s_prior_tile {given} with layout 'hbm'; "
+        "expected 0 and None; in HBM the mask of the whole cache is written; leave "
+        "both out",
     )
-    unit = LANES * (s.block_len or 1)
+    unit = PARTITIONS * (s.block_len or 1)
     refuse(
         offset < 0
-        or offset % LANES != 0
+        or offset % PARTITIONS != 0
         or tile < 1
         or tile % unit != 0
         or offset + tile > s.local_slots,
-        f"s_prior_offset is {offset} and the tile {tile}; expected multiples of 128 "
+        f"s_prior_offset has {offset} and the tile {tile}; expected multiples of 128 "
         f"and {unit} inside the {s.local_slots} slots of a core; a tile fills the "
-        "partitions",
+        "partitions; round both down",
     )
     return tile

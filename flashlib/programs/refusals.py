@@ -8,6 +8,18 @@ import numpy as np
 from flashlib.errors import ArgumentError, MachineError, ShapeError, shown
 from flashlib.machine.spec import Spec
 
+__all__ = [
+    "as_array",
+    "check_core",
+    "check_flags",
+    "check_sink",
+    "check_whole",
+    "finite",
+    "is_whole",
+    "optional_array",
+    "refuse",
+]
+
 
 def refuse(condition: bool, message: str, error: type[Exception] = ShapeError) -> None:
     """Raise when the condition holds."""
@@ -21,8 +33,8 @@ def as_array(name: str, x: object) -> np.ndarray:
         return np.asarray(x)
     except ValueError:
         raise ShapeError(
-            f"{name} is {shown(x)}; expected rows of one length; an axis has one size; "
-            "pad the short ones"
+            f"{name} has {shown(x)}; expected rows of one length; an axis has one "
+            "size; pad the short ones"
         ) from None
 
 
@@ -36,7 +48,7 @@ def check_flags(**flags: object) -> None:
     for name, value in flags.items():
         refuse(
             not isinstance(value, (bool, np.bool_)),
-            f"{name} is {shown(value)}; expected True or False; a switch has two "
+            f"{name} has {shown(value)}; expected True or False; a switch has two "
             "positions; convert it with bool()",
             ArgumentError,
         )
@@ -47,7 +59,7 @@ def check_whole(**values: object) -> None:
     for name, value in values.items():
         refuse(
             not is_whole(value),
-            f"{name} is {shown(value)}; expected an integer; it counts rows, slots or "
+            f"{name} has {shown(value)}; expected an integer; it counts rows, slots or "
             "heads; convert it with int()",
             ArgumentError,
         )
@@ -79,8 +91,8 @@ def finite(name: str, value: object) -> float:
         fits = np.isfinite(np.float32(number))
     refuse(
         not fits,
-        f"{name} is {shown(value)}; expected a finite number that float32 holds; it "
-        "multiplies every score",
+        f"{name} has {shown(value)}; expected a finite number that float32 holds; it "
+        "multiplies every score; replace it",
         ArgumentError,
     )
     return number
@@ -90,18 +102,18 @@ def check_core(spec: Spec, lnc: int) -> None:
     """The generation has what the kernels use; one core or two run them."""
     refuse(
         not isinstance(spec, Spec),
-        f"spec is {shown(spec)}; expected NC_V3, NC_V4 or another Spec; every limit "
-        "comes from it",
+        f"spec has {shown(spec)}; expected NC_V3, NC_V4 or another Spec; every limit "
+        "comes from it; pass one of these",
         MachineError,
     )
     refuse(
         spec.generation < 3,
-        f"spec is {spec.name}; expected generation 3 or later; it has no dma_transpose "
-        "and no range_select",
+        f"spec has {spec.name}; expected generation 3 or later; it has no "
+        "dma_transpose and no range_select; use NC_V3 or NC_V4",
         MachineError,
     )
     refuse(
         not is_whole(lnc) or lnc not in (1, 2),
-        f"lnc is {shown(lnc)}; expected 1 or 2; a logical core is one physical core or "
-        "two",
+        f"lnc has {shown(lnc)}; expected 1 or 2; a logical core is one physical core "
+        "or two; leave it out for one",
     )

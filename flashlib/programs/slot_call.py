@@ -12,8 +12,10 @@ import numpy as np
 
 from flashlib.machine.trace import Trace
 from flashlib.programs.attention_tkg import attention_tkg
-from flashlib.programs.blocks import LANES
+from flashlib.programs.blocks import PARTITIONS
 from flashlib.programs.tkg.config import TkgConfig
+
+__all__ = ["SlotsResult", "decode_slots"]
 
 
 class SlotsResult(NamedTuple):
@@ -88,7 +90,7 @@ def decode_slots(
     """
     seq, n_heads, d = q.shape
     cached = len(k) - seq
-    slots = slots or math.ceil(len(k) / LANES) * LANES
+    slots = slots or math.ceil(len(k) / PARTITIONS) * PARTITIONS
     scale = d**-0.5 if scale is None else scale
     queries = (q * np.asarray(scale, q.dtype)).transpose(2, 1, 0).reshape(d, -1)
     config = _config(slots, tile, strided, mask is None)

@@ -17,7 +17,9 @@ import numpy as np
 
 from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
-from flashlib.programs.blocks import LANES
+from flashlib.programs.blocks import PARTITIONS
+
+__all__ = ["Cells", "SlotLayout"]
 
 
 class Cells(NamedTuple):
@@ -63,25 +65,28 @@ class SlotLayout:
 
     @property
     def folds(self) -> int:
+        """Runs of ``unit`` slots that each partition holds."""
         return self.n // self.unit
 
     def slots(self, first: int = 0) -> np.ndarray:
         """Slot numbers held by every cell, ``[128, n]``."""
-        p, f = np.arange(LANES)[:, None], np.arange(self.n)
+        p, f = np.arange(PARTITIONS)[:, None], np.arange(self.n)
         step = self.stride or self.unit
-        return first + f // self.unit * LANES * self.unit + p * step + f % self.unit
+        return (
+            first + f // self.unit * PARTITIONS * self.unit + p * step + f % self.unit
+        )
 
     def write_slots(self, m: Machine, dst: Tile, first: int = 0) -> Tile:
         """Write the slot numbers into ``dst [128, n]`` by iota, fold by fold."""
         if self.unit == 1 and self.stride is None:
-            pattern = [[LANES, self.n]]
+            pattern = [[PARTITIONS, self.n]]
             return m.isa.iota(dst, pattern, offset=first, channel_multiplier=1)
         step = self.stride or self.unit
         for fold in range(self.folds):
             m.isa.iota(
                 dst[:, fold * self.unit : (fold + 1) * self.unit],
                 [[1, self.unit]],
-                offset=first + fold * LANES * self.unit,
+                offset=first + fold * PARTITIONS * self.unit,
                 channel_multiplier=step,
             )
         return dst
@@ -98,12 +103,12 @@ class SlotLayout:
         """
         whole, rest = divmod(rows, self.unit)
         last = self.n - self.unit
-        first = LANES - whole
+        first = PARTITIONS - whole
         cells = []
         if rest:
             free = slice(self.n - rest, self.n)
             cells.append(Cells(slice(first - 1, first), free, slice(0, rest)))
         if whole:
             free = slice(last, self.n)
-            cells.append(Cells(slice(first, LANES), free, slice(rest, rows)))
+            cells.append(Cells(slice(first, PARTITIONS), free, slice(rest, rows)))
         return cells

@@ -2,6 +2,7 @@
 
 from flashlib.widgets.catalogue import catalogue
 from flashlib.widgets.figure import Frame, MovingFigure
+from flashlib.widgets.refusal import refusal
 from flashlib.widgets.source import source
 
-__all__ = ["Frame", "MovingFigure", "catalogue", "source"]
+__all__ = ["Frame", "MovingFigure", "catalogue", "refusal", "source"]

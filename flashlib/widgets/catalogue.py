@@ -7,6 +7,7 @@ import pkgutil
 from functools import cache
 from types import MappingProxyType
 
+from flashlib.errors import ArgumentError
 from flashlib.widgets.figure import MovingFigure
 
 
@@ -24,6 +25,9 @@ def catalogue() -> MappingProxyType[str, MovingFigure]:
         for make in getattr(module, "FIGURES", ()):
             figure = make()
             if figure.name in found:
-                raise ValueError(f"name is {figure.name!r}; expected one figure each")
+                raise ArgumentError(
+                    f"name has {figure.name!r} twice; expected one figure "
+                    "each; a page finds a figure by its name; rename one"
+                )
             found[figure.name] = figure
     return MappingProxyType(found)

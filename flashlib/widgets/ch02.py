@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from flashlib.ledger.checks.ch02 import TYPICAL_CACHES, machine_caches
+from flashlib.measure.host import TYPICAL_CACHES, cache_sizes
 from flashlib.plots.ch02 import bytes_picture, in_words
 from flashlib.traffic import (
     ENGINE_PASSES,
@@ -24,7 +24,7 @@ TOKENS = (64, 100, 128, 181, 256, 362, 511, 724, 1024, 1448, 2044, 2896, 4096, 8
 
 def bytes_state(n: int) -> dict[str, object]:
     """Count the bytes of every stage at one prompt length."""
-    caches = machine_caches()
+    caches = cache_sizes()
     matrix = score_bytes(n)
     holds = [level for level, size in sorted(caches.items()) if matrix <= size]
     return {

@@ -7,8 +7,8 @@ from functools import cache
 
 import numpy as np
 
+from flashlib.experiments.shapes import flop_per_byte
 from flashlib.measure.record import Row, cores_text, read
-from flashlib.measure.shapes import flop_per_byte
 from flashlib.plots.ch09 import ladder_roof
 from flashlib.traffic import (
     ENGINE_PASSES,

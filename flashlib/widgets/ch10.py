@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from flashlib.measure.histogram import NAMES, expected, traced
+from flashlib.experiments.histogram import NAMES, expected, traced
 from flashlib.plots.ch10 import histogram_picture
 from flashlib.widgets.figure import MovingFigure
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from flashlib.measure.fit import Fit
-from flashlib.measure.published import LONG, RUNS, SHORT, fits
+from flashlib.experiments.fit import Fit
+from flashlib.experiments.published import LONG, RUNS, SHORT, fits
 from flashlib.plots.ch11 import two_bars
 from flashlib.widgets.figure import MovingFigure
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from flashlib.measure.break_even import break_even, weigh
+from flashlib.experiments.break_even import break_even, weigh
 from flashlib.plots.ch12 import scales
 from flashlib.traffic import (
     TEXT_PASSES,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from flashlib.measure.disturb import CHANGES, disturbances, logits, prompts
+from flashlib.experiments.disturb import CHANGES, disturbances, logits, prompts
 from flashlib.plots.ch13 import margin_map
 from flashlib.widgets.figure import MovingFigure
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from flashlib.experiments.decode_work import ITEMSIZE, KEYS, WIDTH, WORKERS, decode_work
 from flashlib.machine import NC_V3
-from flashlib.measure.decode_work import ITEMSIZE, KEYS, WIDTH, WORKERS, decode_work
 from flashlib.plots.ch16 import roofline
 from flashlib.traffic import attainable_flops, attention_flops
 from flashlib.widgets.figure import MovingFigure

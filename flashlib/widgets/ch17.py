@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from flashlib.machine import timeline
-from flashlib.measure.denominators import (
+from flashlib.experiments.denominators import (
     BLOCKS,
     WIDTH,
     exponentials,
     sum_on_machine,
 )
+from flashlib.machine import timeline
 from flashlib.plots.ch17 import array_picture
 from flashlib.programs import blocks
 from flashlib.widgets.figure import MovingFigure

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from flashlib.measure.ring_bands import ring_bands
+from flashlib.experiments.ring_bands import ring_bands
 from flashlib.plots.ch19 import ring_picture
 from flashlib.widgets.figure import MovingFigure
 

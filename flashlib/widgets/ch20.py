@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from flashlib.errors import ShapeError
-from flashlib.measure.head_costs import SLOTS, WIDTH, head_costs
+from flashlib.experiments.head_costs import SLOTS, WIDTH, head_costs
 from flashlib.plots.ch20 import heads_picture
+from flashlib.programs.blocks import PARTITIONS
 from flashlib.widgets.figure import MovingFigure
 
-LANES = 128
 HEADS = (1, 2, 4, 8, 16, 32, 64, 128, 129, 256, 512)
 TOKENS = (1, 2, 4)
 
@@ -47,7 +47,7 @@ def heads_check(state: Mapping[str, object], n_heads: int, seq: int) -> None:
     assert state["refused"] == (columns > 512)
     if state["refused"]:
         return
-    blocks, pieces = SLOTS // LANES, -(-columns // LANES)
+    blocks, pieces = SLOTS // PARTITIONS, -(-columns // PARTITIONS)
     assert state["loaded"] == 2 * SLOTS * WIDTH * 2 + seq * WIDTH * 2
     assert state["scores"] == SLOTS * columns * 4
     assert state["exponentials"] == SLOTS * columns * 2

@@ -12,6 +12,7 @@ from flashlib.plots.ch21 import explorer_picture
 from flashlib.programs import TkgConfig
 from flashlib.programs.cache_call import to_pages
 from flashlib.programs.slot_layout import SlotLayout
+from flashlib.programs.tkg.arrays import HbmArrays
 from flashlib.programs.tkg.pages import load_block_index
 from flashlib.programs.tkg.run import CoreRun
 from flashlib.programs.tkg.sizes import TkgSizes, sizes_of
@@ -51,11 +52,11 @@ def gathered(page: int) -> np.ndarray:
     table, (pool,) = to_pages((tokens,), page, SEED)
     m, s = Machine(), paged_sizes(page)
     parts = m.hbm.put(pool.reshape(-1, s.block_len))
-    hbm = {"table": m.hbm.put(table), "k_pages": parts, "v_pages": parts}
+    hbm = HbmArrays(table=m.hbm.put(table), k_pages=parts, v_pages=parts)
     config = TkgConfig(curr_sprior=SLOTS, full_sprior=SLOTS, block_len=page)
     dtype = np.dtype(np.float32)
     run = CoreRun(m, s, config, False, hbm, dtype, dtype)
-    run.hbm["block_index"] = load_block_index(run, 0, 1)
+    run.block_index = load_block_index(run, 0, 1)
     (window,) = run.windows(0, 1)
     values = load_values(run, window._replace(active=False), 0)
     return values.numpy()[:, :, 0].astype(int)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from flashlib.experiments.two_cores import KEYS, decode_inputs, decode_on
 from flashlib.machine.timeline import Timeline
-from flashlib.measure.two_cores import KEYS, decode_inputs, decode_on
 from flashlib.plots.ch22 import timeline_picture
 from flashlib.widgets.figure import MovingFigure
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from flashlib.measure.two_kernels import HEADS, KEYS, WIDTH, side_by_side
+from flashlib.experiments.two_kernels import HEADS, KEYS, WIDTH, side_by_side
 from flashlib.plots.ch23 import shapes_picture
 from flashlib.widgets.figure import MovingFigure
 

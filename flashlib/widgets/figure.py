@@ -17,6 +17,8 @@ from typing import NamedTuple
 import ipywidgets
 from IPython.display import HTML, display
 
+from flashlib.errors import ArgumentError
+
 MAX_FRAMES = 100
 MAX_BYTES = 300_000
 
@@ -74,7 +76,10 @@ class MovingFigure:
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.axes) <= 2:
-            raise ValueError(f"axes has {len(self.axes)} entries; expected one or two")
+            raise ArgumentError(
+                f"axes has {len(self.axes)} entries; expected one or two; "
+                "a figure has a slider per axis; drop the others"
+            )
         if not self.start:
             object.__setattr__(self, "start", (0,) * len(self.axes))
 
@@ -98,6 +103,7 @@ class MovingFigure:
                 options=[(str(v), i) for i, v in enumerate(axis)],
                 value=first,
                 description=name,
+                tooltip=name,  # else the label says "null" under the pointer
                 style={"description_width": "initial"},
                 layout={"width": "min(100%, 480px)"},
             )

@@ -57,8 +57,8 @@ def bytes_figure() -> MovingFigure:
         page="notebooks/00_two_minute_tour",
         caption=(
             "Each grid line is ten times the one before it. Move the slider: the "
-            "score matrix grows with the square of the prompt, and the two buffers "
-            "of flash attention stay where they are."
+            "score matrix of one head grows with the square of the prompt, and the two "
+            "buffers of flash attention stay where they are."
         ),
         axes={"Tokens": TOKENS},
         state=bytes_state,

@@ -15,6 +15,13 @@ SHOWN = """(place) => {
   const shown = all.filter((svg) => svg.checkVisibility());
   return shown.map((svg) => [svg.dataset.state, svg.outerHTML, svg.ariaLabel]);
 }"""
+SAID = """(handle) => [handle.ariaLabel, handle.ariaValueText]"""
+TITLES = """(place) => [...place.querySelectorAll(".widget-slider label")].map(
+  (label) => label.title)"""
+# one figure with a slider, one with two; on a phone both go on to the right
+SCROLLING = ("ch04-scrubber", "ch01-row")
+FRAME = f"""name => [...({PLACE})(name).querySelectorAll(".fl-scroll")].find(
+  (frame) => frame.checkVisibility())"""
 SETTLE = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)))"
 
 
@@ -50,6 +57,7 @@ def test_figure_shows_what_python_replays(page, base, name):
     handles = place.query_selector_all(".noUi-handle")
     axes = list(figure.axes.values())
     assert len(handles) == len(axes)
+    assert place.evaluate(TITLES) == list(figure.axes)
     for handle in handles:
         handle.press("Home")
     seen = set()
@@ -63,6 +71,9 @@ def test_figure_shows_what_python_replays(page, base, name):
         replayed = json.loads(json.dumps(frame.state))
         assert state and state == {key: replayed[key] for key in state}, point
         assert words == frame.words, point
+        said = [handle.evaluate(SAID) for handle in handles]
+        names = zip(figure.axes, map(str, point), strict=True)
+        assert said == [list(pair) for pair in names], point
         seen.add(drawing)
     assert len(seen) > 1
     distinct = {figure.frame(*point).picture for point in figure.points()}
@@ -87,4 +98,21 @@ def test_play_moves_the_picture(page, base, name):
         arg=[name, json.dumps(before, sort_keys=True)],
         timeout=10_000,
     )
+    assert page.faults == []
+
+
+@pytest.mark.parametrize("name", SCROLLING)
+def test_a_new_picture_stays_where_the_reader_has_scrolled(page, base, name):
+    chromium.show(page, f"{base}/{FIGURES[name].page}.html", 390, "light")
+    old = page.evaluate_handle(FRAME, name).as_element()
+    old.evaluate("(frame) => { frame.scrollLeft = 100; }")
+    place = page.evaluate_handle(PLACE, name).as_element()
+    for handle in place.query_selector_all(".noUi-handle"):
+        page.evaluate(SETTLE)
+        handle.press("ArrowRight")
+        page.evaluate(SETTLE)
+        new = page.evaluate_handle(FRAME, name).as_element()
+        assert new.evaluate("(frame, old) => frame !== old", old)
+        assert new.evaluate("(frame) => frame.scrollLeft") == 100
+        old = new
     assert page.faults == []

@@ -28,6 +28,26 @@ TOO_WIDE = """() => {
     .map((e) => e.outerHTML.slice(0, 120)).concat(["page is too wide"]).slice(0, 5);
 }"""
 
+# what is wider than its place, with the two widths
+TOO_LONG = """(names) => [...document.querySelectorAll(names)]
+  .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)
+  .map((e) => [e.textContent.trim().slice(0, 60), e.scrollWidth, e.clientWidth])"""
+# punctuation that has left its formula for the next line
+STRAY = """() => [...document.querySelectorAll(".bd-article span.math")]
+  .filter((e) => e.checkVisibility() && /^[.,;:!?)]/.test(e.nextSibling?.data ?? ""))
+  .filter((e) => {
+    const stop = document.createRange();
+    stop.setStart(e.nextSibling, 0);
+    stop.setEnd(e.nextSibling, 1);
+    const end = e.getBoundingClientRect().right;
+    return stop.getBoundingClientRect().left < end - 1;
+  }).map((e) => e.parentElement.textContent.slice(0, 60))"""
+CUT_WITHOUT_A_HINT = """() => [...document.querySelectorAll(".bd-article *")]
+  .filter((e) => /auto|scroll/.test(getComputedStyle(e).overflowX))
+  .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)
+  .filter((e) => !e.classList.contains("fl-wide"))
+  .map((e) => [e.tagName, e.className, e.textContent.trim().slice(0, 60)])"""
+
 
 def assert_whole(page):
     """Assert that formulas and widgets stand and that nothing went wrong."""
@@ -50,6 +70,11 @@ def test_page_is_whole_in_both_themes(page, base, name, kind):
     assert page.evaluate("document.documentElement.dataset.theme") == first
     assert_whole(page)
     assert page.evaluate(TOO_WIDE) == []
+    if kind == "wide":
+        names = 'mjx-container[display="true"], .cell_output pre'
+        assert page.evaluate(TOO_LONG, names) == []
+    assert page.evaluate(CUT_WITHOUT_A_HINT) == []
+    assert page.evaluate(STRAY) == []
     page.add_script_tag(path=AXE)
     assert_accessible(page)
     chromium.switch(page, second)

@@ -111,7 +111,7 @@ def test_explicit_patterns():
     np.testing.assert_array_equal(windows.numpy()[5], array.reshape(-1)[5:8])
     out = m.sbuf.alloc((6, 3))
     m.isa.dma_copy(out, windows)
-    with pytest.raises(flashlib.FreeSizeError, match="repeats elements"):
+    with pytest.raises(flashlib.FreeSizeError, match="has elements that repeat"):
         m.isa.dma_copy(windows, out)
 
 

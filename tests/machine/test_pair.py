@@ -42,7 +42,7 @@ def test_gpsimd_messenger():
     assert pair.traces[0].histogram(by="engine") == {"gpsimd": 1}
     with pytest.raises(flashlib.FreeSizeError, match="257 elements.*at most 256"):
         CorePair().run(lambda m: _swap(m, n=257, dma_engine="gpsimd_dma"))
-    with pytest.raises(flashlib.MachineError, match="dma_engine is 'post'"):
+    with pytest.raises(flashlib.MachineError, match="dma_engine has 'post'"):
         CorePair().run(lambda m: _swap(m, dma_engine="post"))
 
 
@@ -132,7 +132,7 @@ def test_only_the_other_core_can_be_reached(rank):
         m.isa.sendrecv(tile, tile, send_to, 1 - m.core, 0)
 
     pair = CorePair()
-    with pytest.raises(flashlib.MachineError, match=f"send_to is {rank} on core 0"):
+    with pytest.raises(flashlib.MachineError, match=f"send_to has {rank} on core 0"):
         pair.run(program)
 
 
@@ -145,7 +145,7 @@ def test_shapes_of_one_call_and_cores_of_a_barrier():
         CorePair().run(uneven)
     pair = CorePair()
     x = pair.hbm.put(np.zeros(4, np.float32))
-    with pytest.raises(flashlib.MachineError, match=r"cores is \(0, 1, 2\)"):
+    with pytest.raises(flashlib.MachineError, match=r"cores has \(0, 1, 2\)"):
         pair.run(lambda m: m.isa.core_barrier(x, cores=(0, 1, 2)))
 
 

@@ -1,4 +1,4 @@
-"""The four paths, what is counted of them, and how a gain is shared out."""
+"""The four paths, what is counted of them, and what both measurements write."""
 
 import json
 
@@ -7,8 +7,6 @@ import pytest
 
 from flashlib.measure import attribution, record, verdict
 from flashlib.measure.attribution import PATHS, count, path_of
-from flashlib.measure.break_even import break_even, traffic_share, weigh
-from flashlib.measure.fit import fit_times, share_out
 from flashlib.testing import make_qkv, oracle
 
 ONE = ["--lengths", "32", "--cores", "1", "--rounds", "1"]
@@ -36,28 +34,6 @@ def test_bounds_halve_the_pairs_and_strips_move_no_matrix():
         assert bounded.pairs == both.pairs == n * (n + 1) // 2
         assert strip.matrix_traffic == both.matrix_traffic == 0
         assert square.matrix_traffic == 4 * (5 * n * n + n * (n - 1) // 2)
-
-
-@pytest.mark.parametrize(("a", "b"), [(3.0, 0.01), (0.0, 2.0), (5.0, 0.0)])
-def test_a_fit_finds_what_it_was_made_of(a, b):
-    fit = fit_times({n: a * n + b * n * n for n in (64, 500, 1024, 4096)})
-    assert np.allclose(fit, (a, b), atol=1e-9)
-
-
-def test_shares_add_up_and_do_not_depend_on_the_order():
-    gain, matrix, bound = share_out(10.0, 9.0, 5.0, 4.8)
-    assert gain == 10 / 4.8 and np.isclose(matrix + bound, 1)
-    assert np.isclose(share_out(10.0, 5.0, 9.0, 4.8).matrix, bound)
-    assert share_out(8.0, 10.0, 4.0, 5.0).matrix < 0
-
-
-@pytest.mark.parametrize("balance", [0, 3, 21.5, 400])
-def test_the_verdict_turns_at_the_break_even(balance):
-    edge = break_even(balance)
-    assert weigh(1.001 * edge, balance).flash_wins
-    assert not weigh(0.999 * edge, balance).flash_wins
-    with pytest.raises(ValueError, match="balance has -1"):
-        traffic_share(-1)
 
 
 def test_both_measurements_write_what_the_chapters_read(tmp_path, monkeypatch):

@@ -73,17 +73,27 @@ CASES = {
     "missing": (
         lambda x: {name: x[name] for name in x if name != Q},
         flashlib.ArgumentError,
-        ("lacks", Q),
+        ("has no tensor", Q),
     ),
     "several missing": (
         lambda x: {name: x[name] for name in x if "layers.1" not in name},
         flashlib.ArgumentError,
-        ("lacks", "model.layers.1", "10 more"),
+        ("has no tensor", "model.layers.1", "10 more"),
     ),
     "extra": (
         spoil("model.layers.2.mlp.up_proj.weight", lambda _: np.ones(1, "f4")),
         flashlib.ArgumentError,
         ("unknown", "model.layers.2.mlp.up_proj.weight"),
+    ),
+    "extra outside the layers": (
+        spoil("visual.patch_embed.weight", lambda _: np.ones(1, "f4")),
+        flashlib.ArgumentError,
+        ("unknown", "visual.patch_embed.weight"),
+    ),
+    "extra beside the layers": (
+        spoil("model.norm.bias", lambda _: np.ones(12, "f4")),
+        flashlib.ArgumentError,
+        ("unknown", "model.norm.bias"),
     ),
     "transposed": (
         spoil(Q, lambda x: np.ascontiguousarray(x.T)),
@@ -156,6 +166,17 @@ def test_a_field_is_missing(tmp_path, key):
     fields = {name: value for name, value in FIELDS.items() if name != key}
     (tmp_path / "config.json").write_text(json.dumps(fields))
     refuse(tmp_path, flashlib.ArgumentError, key)
+
+
+@pytest.mark.parametrize("path", [None, 3, ["x"]], ids=str)
+def test_a_path_that_is_none(path):
+    refuse(path, flashlib.ArgumentError, "path has", "expected a folder")
+
+
+def test_a_head_that_is_not_tied_has_to_be_there(tmp_path):
+    fields = {**FIELDS, "tie_word_embeddings": False}
+    content = tensors(FIELDS)
+    refuse(write(tmp_path, content, fields), flashlib.ArgumentError, "lm_head.weight")
 
 
 def test_files_are_missing(tmp_path):

@@ -8,7 +8,13 @@ from conftest import require
 from model.sizes import TINY
 
 import flashlib
-from flashlib.model import ModelCache, Operations, Qwen3Config, random_model
+from flashlib.model import (
+    ModelCache,
+    Operations,
+    Qwen3Config,
+    generate,
+    random_model,
+)
 from flashlib.model.weights import Weights
 
 BACKENDS = flashlib.available_backends()
@@ -238,6 +244,55 @@ def test_tokens_that_are_none(model, text, kind, words):
     assert words in str(caught.value) and cache.length == 0
 
 
+def test_a_text_of_exactly_the_longest_length():
+    model = random_model(replace(TINY, max_positions=6), seed=1)
+    text = tokens(6)
+    whole, _ = model.prefill(text, "numpy")
+    _, cache = model.prefill(text[:5], "numpy")
+    assert close(model.decode(text[5], cache, "numpy"), whole[5])
+    with pytest.raises(flashlib.ArgumentError, match="longest text"):
+        model.decode(1, cache, "numpy")
+    with pytest.raises(flashlib.ArgumentError, match="longest text"):
+        model.prefill(tokens(7), "numpy")
+    assert cache.length == 6
+
+
+@pytest.mark.parametrize("before", [0, 2])
+def test_what_would_be_too_long_is_refused_before_its_first_token(before):
+    model = random_model(replace(TINY, max_positions=6), seed=1)
+    cache, seen = ModelCache.contiguous(TINY, 20), []
+    if before:
+        model.prefill(tokens(before), "numpy", cache=cache)
+    options = {"backend": "numpy", "cache": cache, "on_token": seen.append}
+    given = tokens(4 - before)
+    with pytest.raises(flashlib.ArgumentError, match="max_new_tokens has 3 after 4"):
+        generate(model, given, max_new_tokens=3, **options)
+    assert not seen and cache.length == before
+    assert len(generate(model, given, max_new_tokens=2, **options)) == 2 == len(seen)
+
+
+def test_too_many_tokens_are_no_question_of_how_many_follow():
+    model = random_model(replace(TINY, max_positions=6), seed=1)
+    with pytest.raises(flashlib.ArgumentError, match="token_ids has 7 tokens"):
+        generate(model, tokens(7), max_new_tokens=3, backend="numpy")
+
+
+@pytest.mark.parametrize("cache", [3, "x", [], flashlib.ContiguousCache(1, 8, 2, 8)])
+def test_a_cache_that_is_none(model, cache):
+    with pytest.raises(flashlib.ArgumentError, match="cache has .*; expected a Model"):
+        model.prefill([1], "numpy", cache=cache)
+    with pytest.raises(flashlib.ArgumentError, match="cache has .*; expected a Model"):
+        model.decode(1, cache, "numpy")
+    with pytest.raises(flashlib.ArgumentError, match="cache has .*; expected a Model"):
+        generate(model, [1], cache=cache)
+
+
+@pytest.mark.parametrize("dtype", ["nonsense", 3, np.int32, "float16", "f4, f8"])
+def test_a_type_that_the_model_does_not_compute_in(model, dtype):
+    with pytest.raises(flashlib.DTypeError, match="dtype has .*; expected float32 or"):
+        model.astype(dtype)
+
+
 def lengths(cache):
     return [int(layer.seqlens[0]) for layer in cache.layers]
 
@@ -337,6 +392,19 @@ def test_an_algorithm_is_refused_in_the_middle_of_a_text_too(
         model.prefill(tokens(1), backend, algorithm=algorithm, cache=cache)
     assert cache.length == 3
     assert all(map(np.array_equal, before, (layer.k for layer in cache.layers)))
+
+
+def test_layers_of_a_cache_have_one_type_and_one_length(model):
+    sizes = (1, 10, TINY.n_kv_heads, TINY.head_dim)
+    types = (np.float32, np.float32, np.float64)
+    mixed = [flashlib.ContiguousCache(*sizes, dtype=dtype) for dtype in types]
+    uneven = [flashlib.ContiguousCache(*sizes) for _ in range(3)]
+    rows = np.zeros((1, 1, *sizes[2:]), np.float32)
+    uneven[2].append(rows, rows)
+    for layers, have in ((mixed, [0, 0, 0]), (uneven, [0, 0, 1])):
+        with pytest.raises(flashlib.ArgumentError, match="another layer 2"):
+            model.prefill(tokens(3), "numpy", cache=ModelCache(layers))
+        assert [int(layer.seqlens[0]) for layer in layers] == have
 
 
 def test_layers_of_a_cache_that_differ_are_refused_before_the_first(model):

@@ -43,6 +43,28 @@ def test_an_unknown_word_is_named(text, word):
         TOKENIZER.encode(text)
 
 
+@pytest.mark.parametrize("text", [None, 3, ["Mr"], b"Mr"], ids=str)
+def test_a_text_that_is_none(text):
+    with pytest.raises(flashlib.ArgumentError, match="text has .*; expected a str"):
+        TOKENIZER.encode(text)
+
+
+@pytest.mark.parametrize(
+    "ids", [[len(WORDS)], [10**6], [-1], [1.5], ["x"], [True], [None], None, 3, [[1]]]
+)
+def test_numbers_of_no_words(ids):
+    with pytest.raises(flashlib.ArgumentError, match="token_ids has .*; expected "):
+        TOKENIZER.decode(ids)
+
+
+def test_any_row_of_numbers_is_decoded():
+    want = WORDS[-1]
+    last = len(WORDS) - 1
+    rows = ([last], (last,), np.array([last]), np.array([last], np.uint8), iter([last]))
+    assert {TOKENIZER.decode(row) for row in rows} == {want}
+    assert TOKENIZER.decode([]) == TOKENIZER.decode(np.array([], int)) == ""
+
+
 @pytest.mark.parametrize("words", [[], ["a"], [START, "a", "a"], ["a", START]])
 def test_a_list_that_is_no_vocabulary(words):
     with pytest.raises(flashlib.ArgumentError, match="every word once"):

@@ -5,18 +5,24 @@ from types import SimpleNamespace
 
 import pytest
 
-from flashlib.mutants import cache_checks, kernel_checks, machine_checks
-from flashlib.mutants.cache_programs import WRONG_CACHES
-from flashlib.mutants.kernel_programs import WRONG_KERNELS
-from flashlib.mutants.machine_programs import WRONG_PROGRAMS
-from flashlib.mutants.on_machine import ON_MACHINE, WINGS, exhibits, replacements
+from flashlib.mutants import (
+    MACHINE_MUTANTS,
+    cache_checks,
+    mask_checks,
+    step_checks,
+    wrong_caches,
+    wrong_masks,
+    wrong_steps,
+)
+from flashlib.mutants.machine_listing import exhibits, replacements
+from flashlib.mutants.museum import WINGS
 from flashlib.mutants.replaced import Replaced, named, run_checks, wing
 
 # What each fault needs in order to show, worked out by hand.
 FIVE_STEPS = {
     "products_add_up": {"two_blocks", "ragged", "hot_scores"},
     "zero_fill": {"worked_row", "ragged"},
-    "max_of_the_lane": machine_checks.CHECKS.keys() - {"constant_values"},
+    "max_of_the_lane": step_checks.CHECKS.keys() - {"constant_values"},
     "sum_of_one_block": {"two_blocks", "ragged", "constant_values"},
     "first_sum_for_all": {"grouped_heads"},
 }
@@ -42,14 +48,14 @@ CACHES = {
     "last_query_decides": {"whole_prompt", "every_fourth_row"},
 }
 TABLE = (
-    (WRONG_PROGRAMS, machine_checks.CHECKS, FIVE_STEPS, (15, 16, 17)),
-    (WRONG_KERNELS, kernel_checks.CHECKS, MASKS, (18, 19, 20)),
-    (WRONG_CACHES, cache_checks.CHECKS, CACHES, (21, 22, 23)),
+    (wrong_steps.FAULTS, step_checks.CHECKS, FIVE_STEPS, (15, 16, 17)),
+    (wrong_masks.FAULTS, mask_checks.CHECKS, MASKS, (18, 19, 20)),
+    (wrong_caches.FAULTS, cache_checks.CHECKS, CACHES, (21, 22, 23)),
 )
 CAUGHT_BY = {**FIVE_STEPS, **MASKS, **CACHES}
 
 every_wing = pytest.mark.parametrize("programs, checks, caught, chapters", TABLE)
-every_wrong_program = pytest.mark.parametrize("name", ON_MACHINE)
+every_wrong_program = pytest.mark.parametrize("name", MACHINE_MUTANTS)
 
 
 @every_wing
@@ -70,8 +76,8 @@ def test_every_check_catches_something(programs, checks, caught, chapters):
 
 def test_no_two_wrong_programs_share_a_name():
     assert tuple(WINGS.values()) == tuple(programs for programs, *_ in TABLE)
-    assert ON_MACHINE.keys() == CAUGHT_BY.keys()
-    assert len(ON_MACHINE) == sum(map(len, WINGS.values()))
+    assert MACHINE_MUTANTS.keys() == CAUGHT_BY.keys()
+    assert len(MACHINE_MUTANTS) == sum(map(len, WINGS.values()))
 
 
 def test_no_two_checks_share_a_name():
@@ -81,7 +87,7 @@ def test_no_two_checks_share_a_name():
 
 @every_wrong_program
 def test_wrong_program_is_killed_by_what_needs_it(name):
-    wrong = ON_MACHINE[name]
+    wrong = MACHINE_MUTANTS[name]
     right = getattr(wrong.owner, wrong.step)
     assert wrong.name == name and set(wrong.killed_by()) == CAUGHT_BY[name]
     assert getattr(wrong.owner, wrong.step) is right
@@ -89,13 +95,13 @@ def test_wrong_program_is_killed_by_what_needs_it(name):
 
 @every_wrong_program
 def test_fault_is_one_sentence(name):
-    fault = ON_MACHINE[name].fault
+    fault = MACHINE_MUTANTS[name].fault
     assert fault.startswith("It") and fault.endswith(".") and "\n" not in fault
 
 
 @every_wrong_program
 def test_source_shows_the_fault(name):
-    wrong = ON_MACHINE[name]
+    wrong = MACHINE_MUTANTS[name]
     source = wrong.source()
     assert '"""' not in source and source.endswith("\n```")
     assert source._repr_markdown_() == source
@@ -110,7 +116,7 @@ def test_source_shows_the_fault(name):
 
 @every_wrong_program
 def test_only_public_functions_are_replaced(name):
-    assert not ON_MACHINE[name].step.startswith("_")
+    assert not MACHINE_MUTANTS[name].step.startswith("_")
 
 
 # --- the frame ----------------------------------------------------------------------
@@ -212,13 +218,13 @@ def test_a_row_links_the_chapter_and_names_what_is_replaced():
         "| `half_sum`<br>It forgets what comes second. [Chapter 4](04_page.ipynb) "
         f"| `right_sum`<br>{{py:mod}}`{__name__} <{__name__}>` |"
     )
-    steps = replacements(WRONG_PROGRAMS, {})
+    steps = replacements(wrong_steps.FAULTS, {})
     assert "{py:mod}`decode_tile <flashlib.programs.decode_tile>`" in steps
     assert "comes second. Chapter 4 |" in replacements({"half_sum": wrong}, {})
 
 
 def test_exhibits_stand_under_their_chapters():
-    blocks = exhibits(WRONG_PROGRAMS, {16: "16_page.ipynb"}).split("\n\n")
+    blocks = exhibits(wrong_steps.FAULTS, {16: "16_page.ipynb"}).split("\n\n")
     heads = [block for block in blocks if "Chapter" in block]
     assert heads == ["Chapter 15", "[Chapter 16](16_page.ipynb)", "Chapter 17"]
     assert sum(block.startswith("<details>") for block in blocks) == 5

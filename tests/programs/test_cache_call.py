@@ -47,5 +47,5 @@ def test_pages_hold_every_row_once():
 
 
 def test_unknown_cache_is_refused():
-    with pytest.raises(ArgumentError, match="cache is 'ring'; expected one of rows"):
+    with pytest.raises(ArgumentError, match="cache has 'ring'; expected one of rows"):
         cache_arguments(*rows(), cache="ring")

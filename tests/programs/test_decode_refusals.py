@@ -44,25 +44,25 @@ CASES = {
     "batch-0": (
         lambda: base(change={"v_active": np.zeros((0, 1, 3, 64), F32)}),
         SHAPE,
-        "batch is 0",
+        "batch has 0",
     ),
     "seq-0": (
         lambda: base(change={"v_active": np.zeros((2, 1, 0, 64), F32)}),
         SHAPE,
-        "seq is 0",
+        "seq has 0",
     ),
     "heads-0": (
         lambda: base(change={"q": np.zeros((64, 0), F32)}),
         SHAPE,
-        "n_heads is 0",
+        "n_heads has 0",
     ),
-    "d-129": (lambda: base((1, 1, 1, 128, 128, 129)), SHAPE, "head_dim is 129"),
+    "d-129": (lambda: base((1, 1, 1, 128, 128, 129)), SHAPE, "head_dim has 129"),
     "columns-513": (lambda: base((1, 171, 3, 128, 128, 4)), SHAPE, "513"),
-    "seq-129": (lambda: base((1, 1, 129, 512, 512, 4)), SHAPE, "seq is 129"),
-    "slots-127": (lambda: base((1, 1, 1, 127, 256, 4)), SHAPE, "curr_sprior is 127"),
+    "seq-129": (lambda: base((1, 1, 129, 512, 512, 4)), SHAPE, "seq has 129"),
+    "slots-127": (lambda: base((1, 1, 1, 127, 256, 4)), SHAPE, "curr_sprior has 127"),
     "slots-384": (lambda: base((1, 1, 1, 384, 384, 4), lnc=2), SHAPE, "256"),
     "slots-over": (lambda: base((1, 1, 1, 256, 128, 4)), SHAPE, "at most full_sprior"),
-    "lnc-3": (lambda: base(change={"lnc": 3}), SHAPE, "lnc is 3"),
+    "lnc-3": (lambda: base(change={"lnc": 3}), SHAPE, "lnc has 3"),
     "v2": (lambda: base(change={"spec": NC_V2}), flashlib.MachineError, "generation 3"),
     "bytes": (
         lambda: base((1, 64, 8, 8192, 8192, 4), enable_fa_s_prior_tiling=False),
@@ -72,9 +72,9 @@ CASES = {
     "tile-100": (
         lambda: base((1, 1, 128, 384, 384, 4), fa_tile_s_prior=100),
         SHAPE,
-        "fa_tile_s_prior is 100",
+        "fa_tile_s_prior has 100",
     ),
-    "tile-0": (lambda: base(fa_tile_s_prior=0), SHAPE, "fa_tile_s_prior is 0"),
+    "tile-0": (lambda: base(fa_tile_s_prior=0), SHAPE, "fa_tile_s_prior has 0"),
     "no-q": (lambda: base(qk_in_sb=False), SHAPE, "qk_in_sb"),
     # caches
     "k-turned": (
@@ -111,7 +111,7 @@ CASES = {
     "float64": (
         lambda: base(change={"q": np.zeros((64, 12))}),
         TYPE,
-        "q is float64",
+        "q has dtype float64",
     ),
     "mixed": (lambda: base(change={"q": np.zeros((64, 12), BF16)}), TYPE, "mix"),
     "one-fp8": (
@@ -129,7 +129,7 @@ CASES = {
     "fp8-q": (
         lambda: base(drawn={"dtype": FP8}, change={"q": np.zeros((64, 12), F32)}),
         TYPE,
-        "q is float32",
+        "q has dtype float32",
     ),
     "fp8-rope": (lambda: base(drawn={"dtype": FP8}, **ROPE), TYPE, "fuse_rope"),
     # rotation
@@ -137,7 +137,7 @@ CASES = {
     "rope-d": (
         lambda: base((1, 1, 1, 128, 128, 32), rope=frequencies(32)),
         SHAPE,
-        "head_dim is 32",
+        "head_dim has 32",
     ),
     "rope-batch": (
         lambda: base((2, 1, 1, 128, 128, 64), **ROPE, lnc=2),
@@ -152,7 +152,7 @@ CASES = {
     "rope-freqs": (
         lambda: base(**ROPE, change={"inv_freqs": None}),
         SHAPE,
-        "inv_freqs is missing",
+        "inv_freqs has None",
     ),
     "rope-freqs-shape": (
         lambda: base(**ROPE, change={"inv_freqs": np.zeros((64, 1), F32)}),
@@ -169,7 +169,7 @@ CASES = {
         "rope_pos_ids and pos_ids",
     ),
     # masks and positions
-    "no-pos": (lambda: base(change={"pos_ids": None}), SHAPE, "pos_ids is missing"),
+    "no-pos": (lambda: base(change={"pos_ids": None}), SHAPE, "pos_ids has None"),
     "pos-shape": (
         lambda: base(change={"pos_ids": np.zeros((2, 1), int)}),
         SHAPE,
@@ -178,17 +178,17 @@ CASES = {
     "pos-type": (
         lambda: base(change={"pos_ids": np.zeros((2, 3))}),
         TYPE,
-        "pos_ids is float64",
+        "pos_ids has dtype float64",
     ),
     "both": (
         lambda: base(change={"mask": np.ones((256, 2, 2, 3), bool)}),
         SHAPE,
-        "mask is given",
+        "mask has an array",
     ),
     "neither": (
         lambda: base(given_mask=np.ones((256, 2, 2, 3)), change={"mask": None}),
         SHAPE,
-        "mask is missing",
+        "mask has None",
     ),
     "mask-shape": (
         lambda: base(given_mask=np.ones((255, 2, 2, 3), bool)),
@@ -198,7 +198,7 @@ CASES = {
     "mask-type": (
         lambda: base(given_mask=np.ones((256, 2, 2, 3), np.int64)),
         TYPE,
-        "mask is int64",
+        "mask has dtype int64",
     ),
     "start-alone": (
         lambda: base(
@@ -206,7 +206,7 @@ CASES = {
             change={"start_pos_ids": np.zeros((2, 3), int)},
         ),
         SHAPE,
-        "start_pos_ids is given without use_pos_id",
+        "start_pos_ids has an array without use_pos_id",
     ),
     "active-alone": (
         lambda: base(
@@ -214,7 +214,7 @@ CASES = {
             change={"active_mask": np.ones((3, 2, 2, 3), bool)},
         ),
         SHAPE,
-        "active_mask is given without use_pos_id",
+        "active_mask has an array without use_pos_id",
     ),
     "active-shape": (
         lambda: base(change={"active_mask": np.ones((3, 2, 3, 2), bool)}),
@@ -229,7 +229,7 @@ CASES = {
     "sink-type": (
         lambda: base(change={"sink": np.zeros((2, 1))}),
         TYPE,
-        "sink is float64",
+        "sink has dtype float64",
     ),
     # pages
     "no-table": (
@@ -254,7 +254,7 @@ CASES = {
             },
         ),
         SHAPE,
-        "block_len is 32; expected 16",
+        "block_len has 32; expected 16",
     ),
     "table-shape": (
         lambda: base(
@@ -268,7 +268,7 @@ CASES = {
             LONG, **PAGES, change={"active_blocks_table": np.zeros((2, 32), F32)}
         ),
         TYPE,
-        "active_blocks_table is float32",
+        "active_blocks_table has dtype float32",
     ),
     "pages-rank": (
         lambda: base(LONG, **PAGES, change={"k_prior": np.zeros((2, 1, 512, 64), F32)}),
@@ -313,29 +313,33 @@ ARRAYS = ("q", "k_active", "v_active", "k_prior", "v_prior", "pos_ids", "active_
 MORE_ARRAYS = ("start_pos_ids", "active_blocks_table", "sink", "inv_freqs")
 ODD = {
     **{
-        f"{name}-jagged": ({name: JAGGED}, SHAPE, f"{name} is .*one length")
+        f"{name}-jagged": ({name: JAGGED}, SHAPE, f"{name} has .*one length")
         for name in (*ARRAYS, *MORE_ARRAYS, "mask", "rope_pos_ids")
     },
-    "q-none": ({"q": None}, TYPE, "q is object"),
-    "lnc-float": ({"lnc": 2.0}, SHAPE, "lnc is 2.0"),
-    "lnc-bool": ({"lnc": True}, SHAPE, "lnc is True"),
-    "spec-none": ({"spec": None}, flashlib.MachineError, "spec is None"),
-    "hardened": ({"hardened": "no"}, VALUE, "hardened is 'no'"),
+    "q-none": ({"q": None}, TYPE, "q has dtype object"),
+    "lnc-float": ({"lnc": 2.0}, SHAPE, "lnc has 2.0"),
+    "lnc-bool": ({"lnc": True}, SHAPE, "lnc has True"),
+    "spec-none": ({"spec": None}, flashlib.MachineError, "spec has None"),
+    "hardened": ({"hardened": "no"}, VALUE, "hardened has 'no'"),
     "sink-nan": ({"sink": F32([[0], [np.nan]])}, VALUE, "sink has .nan."),
     "sink-inf": ({"sink": F32([[np.inf], [0]])}, VALUE, "sink has .inf."),
     "pos-nan": ({"pos_ids": positions(np.nan)}, VALUE, "pos_ids has .nan."),
     "pos-inf": ({"pos_ids": positions(np.inf)}, VALUE, "pos_ids has .inf."),
     "pos-half": ({"pos_ids": positions(1.5)}, VALUE, "pos_ids has .1.5."),
     "start-nan": ({"start_pos_ids": positions(np.nan)}, VALUE, "start_pos_ids has"),
-    "config-none": ({"config": None}, VALUE, "config is None"),
-    "config-dict": ({"config": {"curr_sprior": 256}}, VALUE, "config is "),
-    "slots-str": ({"config": config(curr_sprior="x")}, VALUE, "curr_sprior is 'x'"),
-    "slots-float": ({"config": config(curr_sprior=128.0)}, VALUE, "curr_sprior is 128"),
-    "full-bool": ({"config": config(full_sprior=True)}, VALUE, "full_sprior is True"),
+    "config-none": ({"config": None}, VALUE, "config has None"),
+    "config-dict": ({"config": {"curr_sprior": 256}}, VALUE, "config has "),
+    "slots-str": ({"config": config(curr_sprior="x")}, VALUE, "curr_sprior has 'x'"),
+    "slots-float": (
+        {"config": config(curr_sprior=128.0)},
+        VALUE,
+        "curr_sprior has 128",
+    ),
+    "full-bool": ({"config": config(full_sprior=True)}, VALUE, "full_sprior has True"),
     "tile-float": ({"config": config(fa_tile_s_prior=1e3)}, VALUE, "fa_tile_s_prior"),
-    "block-none": ({"config": config(block_len=None)}, VALUE, "block_len is None"),
-    "switch-str": ({"config": config(strided_mm1="no")}, VALUE, "strided_mm1 is 'no'"),
-    "switch-int": ({"config": config(use_pos_id=1)}, VALUE, "use_pos_id is 1"),
+    "block-none": ({"config": config(block_len=None)}, VALUE, "block_len has None"),
+    "switch-str": ({"config": config(strided_mm1="no")}, VALUE, "strided_mm1 has 'no'"),
+    "switch-int": ({"config": config(use_pos_id=1)}, VALUE, "use_pos_id has 1"),
 }
 
 
@@ -385,7 +389,7 @@ def test_pages_need_switches(name, value):
 
 def test_pages_need_q_on_chip():
     call = base(LONG, **PAGES, rope=frequencies(64))
-    refuse(call, SHAPE, "qk_in_sb is False with pages")
+    refuse(call, SHAPE, "qk_in_sb has False with pages")
 
 
 def test_a_tile_that_does_not_fit_on_chip():
@@ -433,35 +437,35 @@ def mask_call(change):
     "change, error, words",
     [
         ({"pos_ids": np.zeros(3, int)}, SHAPE, "pos_ids has shape"),
-        ({"pos_ids": np.zeros((0, 3), int)}, SHAPE, "batch is 0"),
-        ({"pos_ids": np.zeros((2, 3))}, TYPE, "pos_ids is float64"),
+        ({"pos_ids": np.zeros((0, 3), int)}, SHAPE, "batch has 0"),
+        ({"pos_ids": np.zeros((2, 3))}, TYPE, "pos_ids has dtype float64"),
         ({"start_pos_ids": np.zeros((2, 1), int)}, SHAPE, "start_pos_ids"),
         ({"active_mask": np.ones((3, 2, 1, 3), bool)}, SHAPE, "active_mask"),
-        ({"n_heads": 0}, SHAPE, "n_heads is 0"),
-        ({"layout": "psum"}, SHAPE, "layout is 'psum'"),
-        ({"s_prior_offset": 64}, SHAPE, "s_prior_offset is 64"),
+        ({"n_heads": 0}, SHAPE, "n_heads has 0"),
+        ({"layout": "psum"}, SHAPE, "layout has 'psum'"),
+        ({"s_prior_offset": 64}, SHAPE, "s_prior_offset has 64"),
         ({"s_prior_tile": 100}, SHAPE, "tile 100"),
         ({"s_prior_offset": 256, "s_prior_tile": 512}, SHAPE, "inside the 512"),
         ({"s_prior_tile": 128, "layout": "hbm"}, SHAPE, "layout 'hbm'"),
         ({"dtype": np.int64}, TYPE, "int64"),
         ({"spec": NC_V2}, flashlib.MachineError, "generation 3"),
-        ({"lnc": 0}, SHAPE, "lnc is 0"),
-        ({"pos_ids": JAGGED}, SHAPE, "pos_ids is .*one length"),
-        ({"start_pos_ids": JAGGED}, SHAPE, "start_pos_ids is .*one length"),
-        ({"active_mask": JAGGED}, SHAPE, "active_mask is .*one length"),
+        ({"lnc": 0}, SHAPE, "lnc has 0"),
+        ({"pos_ids": JAGGED}, SHAPE, "pos_ids has .*one length"),
+        ({"start_pos_ids": JAGGED}, SHAPE, "start_pos_ids has .*one length"),
+        ({"active_mask": JAGGED}, SHAPE, "active_mask has .*one length"),
         ({"pos_ids": np.full((2, 3), np.nan, F32)}, VALUE, "pos_ids has .nan."),
-        ({"n_heads": 1.0}, VALUE, "n_heads is 1.0"),
-        ({"n_heads": True}, VALUE, "n_heads is True"),
-        ({"s_prior_tile": 128.0}, VALUE, "s_prior_tile is 128.0"),
-        ({"s_prior_offset": 0.0}, VALUE, "s_prior_offset is 0.0"),
-        ({"hardened": 1}, VALUE, "hardened is 1"),
-        ({"lnc": 1.0}, SHAPE, "lnc is 1.0"),
-        ({"spec": None}, flashlib.MachineError, "spec is None"),
-        ({"config": None}, VALUE, "config is None"),
+        ({"n_heads": 1.0}, VALUE, "n_heads has 1.0"),
+        ({"n_heads": True}, VALUE, "n_heads has True"),
+        ({"s_prior_tile": 128.0}, VALUE, "s_prior_tile has 128.0"),
+        ({"s_prior_offset": 0.0}, VALUE, "s_prior_offset has 0.0"),
+        ({"hardened": 1}, VALUE, "hardened has 1"),
+        ({"lnc": 1.0}, SHAPE, "lnc has 1.0"),
+        ({"spec": None}, flashlib.MachineError, "spec has None"),
+        ({"config": None}, VALUE, "config has None"),
         (
             {"config": TkgConfig(curr_sprior=500, full_sprior=512)},
             SHAPE,
-            "curr_sprior is 500",
+            "curr_sprior has 500",
         ),
     ],
     ids=lambda x: str(x)[:30],

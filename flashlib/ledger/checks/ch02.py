@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from flashlib.experiments.published import LONG, SHORT, fits
 from flashlib.ledger.rows import Finding
-from flashlib.measure import host
-from flashlib.measure.published import LONG, SHORT, fits
+from flashlib.measure.host import TYPICAL_CACHES, cache_sizes
 from flashlib.traffic import (
     ENGINE_PASSES,
     QWEN3_0_6B,
@@ -17,15 +17,6 @@ from flashlib.traffic import (
     score_bytes,
     tensor_bytes,
 )
-
-# Levels 1 to 3 of a common desktop core (AMD Zen 4: 32 KiB and 1 MiB per core,
-# 32 MiB per eight cores), drawn beside the build machine; row D5 is decided on them.
-TYPICAL_CACHES = {1: 32 * 2**10, 2: 2**20, 3: 32 * 2**20}
-
-
-def machine_caches() -> dict[int, int]:
-    """Return the bytes of each data cache of this machine by level, or nothing."""
-    return {cache.level: cache.n_bytes for cache in host.caches()}
 
 
 def one_matrix() -> Finding:
@@ -109,7 +100,7 @@ def has_to_stream_through_memory() -> Finding:
     said = " and ".join(f"{n:,}" for n in held) or "neither 511 nor 2,044"
     # The caches of this machine are evidence only: the verdict is on a claim about
     # CPUs in general and must not change with the host that builds the page.
-    here = machine_caches()
+    here = cache_sizes()
     host_says = f"{here[max(here)]:,} B" if here else "a size the system does not tell"
     return Finding.of(
         SHORT not in held,

@@ -113,7 +113,8 @@ def boundary_lengths() -> Finding:
         not (passes and off > 1e-4),
         "a causal square holds a row of every length up to its own, so rows of "
         f"{', '.join(map(str, there))} keys are covered, but no row meets a third "
-        f"tile: a loop that stops after two passes, and is off by {off:.2f} at 129",
+        f"tile: a loop that stops after two tiles passes; at 129 tokens it is off by "
+        f"{off:.2f}",
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from flashlib.experiments.histogram import NAMES, narrow_model, traced
 from flashlib.ledger.rows import Finding
-from flashlib.measure.histogram import NAMES, narrow_model, traced
 from flashlib.model import Operations, TracingOperations
 
 FILL, TRANSPOSE, SOFTMAX, MATMUL, FLASH, FUSED = NAMES

@@ -6,9 +6,7 @@ Times of the source are quoted; times of the four paths are those that
 
 from __future__ import annotations
 
-from flashlib.ledger.rows import Finding
-from flashlib.measure.attribution import shares
-from flashlib.measure.published import (
+from flashlib.experiments.published import (
     GPU,
     LONG,
     RUNS,
@@ -18,6 +16,8 @@ from flashlib.measure.published import (
     ratio_range,
     saving,
 )
+from flashlib.ledger.rows import Finding
+from flashlib.measure.attribution import shares
 from flashlib.measure.record import read
 
 CLAIMED = {"simd": {SHORT: 13, LONG: 26}, "pool": {SHORT: 25, LONG: 36}}

@@ -11,9 +11,9 @@ import numpy as np
 from flashlib.attention import flash_attention
 from flashlib.backends import Backend, available_backends, get_backend
 from flashlib.errors import Refused
+from flashlib.experiments.published import GPU, SHORT
 from flashlib.ledger.rows import Finding
 from flashlib.masks import attended
-from flashlib.measure.published import GPU, SHORT
 from flashlib.measure.record import Row, read
 from flashlib.problem import Problem, attention_problem
 from flashlib.testing import error_report, make_qkv

@@ -8,9 +8,9 @@ from random import Random
 
 import numpy as np
 
+from flashlib.experiments.disturb import disturb, story_model
+from flashlib.experiments.division import divide_first, divide_last, three_walks
 from flashlib.ledger.rows import Finding
-from flashlib.measure.disturb import disturb, story_model
-from flashlib.measure.division import divide_first, divide_last, three_walks
 from flashlib.model import Operations, RoundedOperations
 from flashlib.model.stories import story
 

@@ -55,7 +55,7 @@ def partitions_and_banks() -> Finding:
     bank = 4 * _largest(BankError, multiply)
     return Finding.of(
         heights == [128, 128] and bank == 2048,
-        f"sbuf takes {heights[0]} partitions and psum {heights[1]} and both refuse one "
+        f"SBUF takes {heights[0]} partitions and PSUM {heights[1]} and both refuse one "
         f"more; products may end at byte {bank} of a partition, and the first that "
         "reaches beyond it crosses into the next bank and is refused",
     )

@@ -8,19 +8,19 @@ from flashlib.ledger.rows import Finding
 from flashlib.machine import Machine
 from flashlib.machine.trace import Trace
 from flashlib.programs import attention_cte
+from flashlib.programs.blocks import PARTITIONS
 from flashlib.programs.masks.build import write_band
 
 RING = 11  # 121 pairs of start and end fit on 128 partitions
-LANES = 128
 
 
 def _bands(n: int) -> tuple[np.ndarray, list[tuple[int, int]], Trace]:
     """Run the band for every start and end of a ring at once."""
     pairs = [(start, end) for start in range(n) for end in range(n)]
-    lanes = np.zeros((LANES, 2), np.float32)
+    lanes = np.zeros((PARTITIONS, 2), np.float32)
     lanes[: len(pairs)] = pairs
     m = Machine()
-    slots = m.sbuf.put(np.tile(np.arange(n, dtype=np.float32), (LANES, 1)))
+    slots = m.sbuf.put(np.tile(np.arange(n, dtype=np.float32), (PARTITIONS, 1)))
     start, end = m.sbuf.put(lanes[:, :1]), m.sbuf.put(lanes[:, 1:])
     kept = write_band(m, slots, start, end, end).numpy()
     return kept[: len(pairs)], pairs, m.trace
@@ -50,12 +50,12 @@ def two_forms() -> Finding:
     n = RING
     kept, pairs, opened = _bands(n)
     m = Machine()
-    lanes = np.zeros((LANES, 2), np.float32)
+    lanes = np.zeros((PARTITIONS, 2), np.float32)
     lanes[: len(pairs)] = pairs
     lanes[:, 1] -= 1
     low, high = m.sbuf.put(lanes[:, :1]), m.sbuf.put(lanes[:, 1:])
-    ones = m.sbuf.put(np.ones((LANES, n), np.float32))
-    out = m.sbuf.alloc((LANES, n))
+    ones = m.sbuf.put(np.ones((PARTITIONS, n), np.float32))
+    out = m.sbuf.alloc((PARTITIONS, n))
     m.isa.range_select(out, ones, "greater_equal", "less_equal", low, high)
     found = out.numpy()[: len(pairs)] == 1
     wraps = np.array([start > end for start, end in pairs])

@@ -58,7 +58,7 @@ def three_loads() -> Finding:
             found[name] = _transposed_by(result)
     gated = found["bfloat16 64 rows"] == "nc_transpose"
     listed = "; ".join(f"{name}: {op}" for name, op in found.items())
-    return Finding.of(gated, f"keys are transposed by, {listed}")
+    return Finding.of(gated, f"who transposes the keys: {listed}")
 
 
 def strided_keys_for_long_runs() -> Finding:

@@ -2,50 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections import Counter
-from functools import cache
-from types import MappingProxyType
 
+from flashlib.experiments.call_sites import PUBLISHED, call_sites
+from flashlib.experiments.two_kernels import decode_trace
 from flashlib.ledger.rows import Finding
-from flashlib.machine import static_histogram, timeline
-from flashlib.measure.two_kernels import decode_trace
-from flashlib.programs import blocks, masks, slot_layout, tkg
-
-#: The histogram of the page, quoted.
-PUBLISHED = MappingProxyType(
-    {
-        "dma_copy": 32,
-        "tensor_copy": 24,
-        "tensor_tensor": 18,
-        "tensor_scalar": 12,
-        "nc_transpose": 9,
-        "memset": 9,
-        "activation": 8,
-        "sendrecv": 6,
-        "tensor_reduce": 5,
-        "nc_matmul": 3,
-        "reciprocal": 2,
-        "dma_transpose": 2,
-        "tensor_copy_predicated": 1,
-        "scalar_tensor_tensor": 1,
-        "iota": 1,
-    }
-)
-
-
-@cache
-def call_sites() -> Counter[str]:
-    """Count the call sites of our decode kernel and of what it calls."""
-    modules = [blocks, slot_layout]
-    for package in (tkg, masks):
-        names = (m.name for m in pkgutil.iter_modules(package.__path__))
-        modules += [importlib.import_module(f"{package.__name__}.{n}") for n in names]
-    total: Counter[str] = Counter()
-    for module in modules:
-        total.update(static_histogram(module))
-    return total
+from flashlib.machine import timeline
 
 
 def pinned_version() -> Finding:
@@ -89,7 +51,7 @@ def histogram_shows_memory_bound() -> Finding:
     listed = ", ".join(f"{h} heads: {b}" for h, b in bound.items())
     return Finding.of(
         len(set(bound.values())) == 1,
-        f"the same {call_sites().total()} call sites over 2,048 keys are bound by, "
+        f"what bounds the same {call_sites().total()} call sites over 2,048 keys: "
         f"{listed}, with loads at {shares[8]:.0%} and {shares[128]:.0%} of the longest "
         "work; a count of call sites cannot tell the two apart",
     )

@@ -6,9 +6,23 @@ import numpy as np
 
 from flashlib.errors import ArgumentError, DTypeError, shown
 from flashlib.machine.dtypes import BFLOAT16, FLOAT16, FLOAT32
-from flashlib.programs.blocks import LANES
+from flashlib.programs.blocks import PARTITIONS
 from flashlib.programs.cte.sizes import POSITIONS, CteSizes
 from flashlib.programs.refusals import as_array, check_whole, finite, refuse
+
+__all__ = [
+    "LONGEST",
+    "MOST_ITEMS",
+    "MOST_PARTS",
+    "TYPES",
+    "check_array",
+    "check_bound",
+    "check_sizes",
+    "checked_column",
+    "checked_positions",
+    "checked_prior_used",
+    "checked_scale",
+]
 
 TYPES = (FLOAT32, FLOAT16, BFLOAT16)
 LONGEST = 131072
@@ -20,68 +34,78 @@ def check_array(name: str, x: np.ndarray, axes: str) -> None:
     """Three axes of 1 or more, and a type that the kernel reads."""
     refuse(
         x.dtype not in TYPES,
-        f"{name} is {x.dtype.name}; expected float32, float16 or bfloat16; all become "
-        "bfloat16 on chip; cast it",
+        f"{name} has dtype {x.dtype.name}; expected float32, float16 or bfloat16; all "
+        "become bfloat16 on chip; cast it",
         DTypeError,
     )
     refuse(
         x.ndim != 3 or min(x.shape) < 1,
         f"{name} has shape {x.shape}; expected {axes} with sizes of 1 or more; heads "
-        "are folded into the batch",
+        "are folded into the batch; reshape it",
     )
 
 
 def check_sizes(s: CteSizes) -> None:
     """Limits of partitions, batch and lengths."""
     refuse(
-        s.head_dim > LANES,
-        f"head_dim is {s.head_dim}; expected at most 128; it lies on the partitions",
+        s.head_dim > PARTITIONS,
+        f"head_dim has {s.head_dim}; expected at most 128; it lies on the partitions; "
+        "wider heads run on the CPU only",
     )
     refuse(
         s.batch > MOST_ITEMS or s.batch % s.batch_kv != 0,
-        f"batch is {s.batch} over {s.batch_kv} key/value rows; expected at most "
-        f"{MOST_ITEMS} and a multiple; row b reads key/value row b // (B / Bkv)",
+        f"batch has {s.batch} over {s.batch_kv} key/value rows; expected at most "
+        f"{MOST_ITEMS} and a multiple; row b reads key/value row b // (B / Bkv); split "
+        "the batch",
     )
-    lengths = {"Lq": s.seq_q, "Lk": s.seq_k, "prior length": s.prior}
+    lengths = {"seq_q": s.seq_q, "seq_k": s.seq_k, "seq_prior": s.prior}
     for name, length in lengths.items():
         refuse(
             length > LONGEST,
-            f"{name} is {length}; expected at most {LONGEST}; longer sequences are cut "
-            "outside",
+            f"{name} has {length}; expected at most {LONGEST}; longer sequences are "
+            "cut outside; merge the results of the pieces",
         )
-    _check_switches(s)
+    _check_positions(s)
 
 
-def _check_switches(s: CteSizes) -> None:
-    """Ranges of the switches, and combinations that exclude each other."""
+def _check_positions(s: CteSizes) -> None:
+    """Where the rows may sit."""
     refuse(
         s.q_offset < 0 or not 1 <= s.q_stride <= MOST_PARTS,
-        f"q_offset is {s.q_offset} and q_stride {s.q_stride}; expected 0 or more, and "
-        f"1 to {MOST_PARTS}; row i sits at q_offset + i * q_stride",
+        f"q_offset has {s.q_offset} and q_stride {s.q_stride}; expected 0 or more, and "
+        f"1 to {MOST_PARTS}; row i sits at q_offset + i * q_stride; count positions "
+        "from 0",
         ArgumentError,
     )
     last = s.q_offset + (s.seq_q - 1) * s.q_stride
     refuse(
         last >= POSITIONS,
-        f"q_offset is {s.q_offset} and the last row sits at {last}; expected less than "
-        f"{POSITIONS}; positions are compared in float32, exact below",
+        f"q_offset has {s.q_offset}, and the last row sits at {last}; expected less "
+        f"than {POSITIONS}; positions are compared in float32, exact below; shorten "
+        "the prefix",
         ArgumentError,
     )
+    _check_masks(s)
+
+
+def _check_masks(s: CteSizes) -> None:
+    """What window, bounds and a moved diagonal exclude."""
     refuse(
         s.window is not None and s.window < 1,
-        f"window is {s.window}; expected 1 or more; it counts the row itself",
+        f"window has {s.window}; expected 1 or more; it counts the row itself; leave "
+        "it out for no window",
         ArgumentError,
     )
     refuse(
         not s.causal and (s.window is not None or s.moved),
-        "causal is False with window, q_offset or q_stride; expected True; they count "
-        "from the diagonal",
+        "causal has False with window, q_offset or q_stride; expected True; they "
+        "count from the diagonal; set causal=True",
         ArgumentError,
     )
     refuse(
         s.packed and (s.prior > 0 or s.moved),
-        "bounds are given with a prefix, q_offset or q_stride; expected neither; "
-        "bounds count keys of the call",
+        "bound_min or bound_max has values beside a prefix, q_offset or q_stride; "
+        "expected neither; bounds count keys of the call; leave one of the two out",
         ArgumentError,
     )
 
@@ -104,7 +128,7 @@ def checked_scale(scale: float | None, s: CteSizes) -> float:
         scale = finite("scale", scale)
     refuse(
         outside and scale != 1.0,
-        f"scale is {scale} with window, prior or bounds; expected 1.0; range_select "
+        f"scale has {scale} with window, prior or bounds; expected 1.0; range_select "
         "takes scores as they leave the product; scale q yourself and say scale=1.0",
         ArgumentError,
     )
@@ -115,11 +139,13 @@ def checked_column(name: str, x: np.ndarray, rows: int) -> np.ndarray:
     """A column of numbers, one per row, in float32."""
     refuse(
         x.shape != (rows, 1),
-        f"{name} has shape {x.shape}; expected ({rows}, 1); one value per row",
+        f"{name} has shape {x.shape}; expected ({rows}, 1); one value per row; reshape "
+        "it to a column",
     )
     refuse(
         x.dtype.kind not in "iuf" and x.dtype not in TYPES,
-        f"{name} is {x.dtype.name}; expected numbers; compared in float32",
+        f"{name} has dtype {x.dtype.name}; expected numbers; they are compared in "
+        "float32; cast it",
         DTypeError,
     )
     with np.errstate(over="ignore"):
@@ -132,18 +158,30 @@ def checked_column(name: str, x: np.ndarray, rows: int) -> np.ndarray:
     return x
 
 
+def check_bound(name: str, x: np.ndarray) -> None:
+    """A bound is the number of a key; an infinite one leaves its side open."""
+    wrong = x[np.isfinite(x) & (x != np.floor(x))]
+    refuse(
+        wrong.size > 0,
+        f"{name} has {wrong[:1].tolist()}; expected integers; it is the number of a "
+        "key; round it",
+        ArgumentError,
+    )
+
+
 def checked_prior_used(value: object, prior: int) -> int:
     """An int, or an array of one, from 0 to the length of the prefix."""
     array = as_array("prior_used_len", value)
     refuse(
         array.size != 1 or array.ndim > 1 or array.dtype.kind not in "iu",
-        f"prior_used_len is {shown(value)}; expected an integer or shape (1,); one "
-        "length for all rows",
+        f"prior_used_len has {shown(value)}; expected an integer or shape (1,); one "
+        "length for all rows; pass int(length)",
     )
     used = int(array.reshape(-1)[0])
     refuse(
         not 0 <= used <= prior,
-        f"prior_used_len is {used}; expected 0 to {prior}; k_prior has {prior} rows",
+        f"prior_used_len has {used}; expected 0 to {prior}; k_prior has {prior} rows; "
+        "pass the number of rows that are filled",
         ArgumentError,
     )
     return used

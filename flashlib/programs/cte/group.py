@@ -9,10 +9,12 @@ import numpy as np
 
 from flashlib.machine.dtypes import BFLOAT16
 from flashlib.machine.tile import Tile
-from flashlib.programs.blocks import LANES
+from flashlib.programs.blocks import PARTITIONS
 from flashlib.programs.cte.masking import mask_and_scale
 from flashlib.programs.cte.run import CteRun, Group, load_transposed
 from flashlib.programs.cte.sizes import Keys
+
+__all__ = ["LARGE", "add_product", "attend", "empty_state", "exponentials", "join"]
 
 LARGE = 2048
 
@@ -131,7 +133,7 @@ def add_product(run: CteRun, g: Group, part: Keys, total: Tile) -> None:
             span = slice(part.at, part.at + part.width)
             m.isa.dma_transpose(flipped, g.p[:, span])
         with m.step("mm2"):
-            rows = g.values[: part.width, part.at // LANES]
+            rows = g.values[: part.width, part.at // PARTITIONS]
             m.isa.nc_matmul(total, stationary=flipped, moving=rows)
 
 
@@ -168,7 +170,7 @@ def empty_state(run: CteRun, groups: int) -> tuple[Tile, Tile]:
     """Columns of maxima and sums, one per group; rows beyond the last stay 0."""
     m = run.m
     with m.step("setup"):
-        state = [m.sbuf.alloc((LANES, groups), np.float32) for _ in range(2)]
+        state = [m.sbuf.alloc((PARTITIONS, groups), np.float32) for _ in range(2)]
         for tile in state:
             m.isa.memset(tile, 0.0)
     return tuple(state)

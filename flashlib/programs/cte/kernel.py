@@ -5,6 +5,8 @@ from flashlib.programs.cte.group import attend, empty_state
 from flashlib.programs.cte.run import CteRun, Group, load_section
 from flashlib.programs.cte.sizes import Keys, Section, Share
 
+__all__ = ["Plan", "run_core"]
+
 Plan = dict[int, list[Keys]]
 
 

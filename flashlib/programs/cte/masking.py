@@ -9,6 +9,8 @@ from flashlib.machine.tile import Tile
 from flashlib.programs.cte.run import CteRun, Group
 from flashlib.programs.cte.sizes import Keys
 
+__all__ = ["mask_and_scale"]
+
 
 def mask_and_scale(
     run: CteRun, g: Group, keys: Keys, raw: Tile, dst: Tile, top: Tile

@@ -7,8 +7,10 @@ import numpy as np
 from flashlib.machine.dtypes import BFLOAT16
 from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
-from flashlib.programs.blocks import LANES
+from flashlib.programs.blocks import PARTITIONS
 from flashlib.programs.cte.sizes import CteSizes, Keys, Section
+
+__all__ = ["CteRun", "Group", "load_rows", "load_section", "load_transposed"]
 
 
 @dataclass
@@ -56,6 +58,7 @@ class Group:
 
     @property
     def height(self) -> int:
+        """Rows of this group, at most 128."""
         return len(self.rows)
 
 
@@ -72,8 +75,8 @@ def load_transposed(
         if not tall:
             m.isa.dma_copy(dst, source)
             return
-        for first in range(0, source.shape[0], LANES):
-            stop = min(first + LANES, source.shape[0])
+        for first in range(0, source.shape[0], PARTITIONS):
+            stop = min(first + PARTITIONS, source.shape[0])
             if source.dtype == BFLOAT16:
                 m.isa.dma_transpose(dst[:, first:stop], source[first:stop])
                 continue
@@ -86,13 +89,15 @@ def load_transposed(
 def load_rows(run: CteRun, dst: Tile, source: Tile) -> None:
     """Bring rows in so that row ``128 t + p`` lies at ``dst[p, t]``."""
     m = run.m
-    full, rest = divmod(source.shape[0], LANES)
+    full, rest = divmod(source.shape[0], PARTITIONS)
     d = run.s.head_dim
     if full:
-        whole = source[: full * LANES].reshape(full, LANES, d).permute((1, 0, 2))
+        whole = (
+            source[: full * PARTITIONS].reshape(full, PARTITIONS, d).permute((1, 0, 2))
+        )
         m.isa.dma_copy(dst[:, :full], whole)
     if rest:
-        m.isa.dma_copy(dst[:rest, full], source[full * LANES :])
+        m.isa.dma_copy(dst[:rest, full], source[full * PARTITIONS :])
 
 
 def load_section(run: CteRun, item: int, section: Section) -> tuple[Tile, Tile]:
@@ -101,9 +106,9 @@ def load_section(run: CteRun, item: int, section: Section) -> tuple[Tile, Tile]:
     Rows of the prefix that only fill its last tile are zeros.
     """
     m, s, kv = run.m, run.s, run.kv_item(item)
-    blocks = -(-section.size // LANES)
+    blocks = -(-section.size // PARTITIONS)
     keys = m.sbuf.alloc((s.head_dim, section.size), BFLOAT16)
-    values = m.sbuf.alloc((LANES, blocks, s.head_dim), BFLOAT16)
+    values = m.sbuf.alloc((PARTITIONS, blocks, s.head_dim), BFLOAT16)
     for name, first, size, base in _sources(s, section):
         stop = min(first + section.size, size)
         start = base - section.first + first
@@ -115,7 +120,7 @@ def load_section(run: CteRun, item: int, section: Section) -> tuple[Tile, Tile]:
         part = source[cut] if tall else source[:, cut]
         load_transposed(run, dst, part, tall, "k_load")
         with m.step("v_load"):
-            window = values[:, start // LANES :]
+            window = values[:, start // PARTITIONS :]
             load_rows(run, window, run.hbm[f"v{name}"][kv, cut])
     _fill(run, section, keys, values)
     return keys, values
@@ -142,11 +147,11 @@ def _fill(run: CteRun, section: Section, keys: Tile, values: Tile) -> None:
     with m.step("k_load"):
         m.isa.memset(keys[:, first:stop], 0.0)
     with m.step("v_load"), m.sbuf.scope():
-        block, row = divmod(first, LANES)
-        zeros = m.isa.memset(m.sbuf.alloc((LANES, run.s.head_dim), BFLOAT16), 0.0)
+        block, row = divmod(first, PARTITIONS)
+        zeros = m.isa.memset(m.sbuf.alloc((PARTITIONS, run.s.head_dim), BFLOAT16), 0.0)
         if row:
             # a dma, for it may start at any partition
             m.isa.dma_copy(values[row:, block], zeros[row:])
             block += 1
-        if block < stop // LANES:
-            m.isa.memset(values[:, block : stop // LANES], 0.0)
+        if block < stop // PARTITIONS:
+            m.isa.memset(values[:, block : stop // PARTITIONS], 0.0)

@@ -8,7 +8,21 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from flashlib.programs.blocks import LANES
+from flashlib.programs.blocks import PARTITIONS
+
+__all__ = [
+    "EARLY_SHARE",
+    "NARROW_WINDOW",
+    "POSITIONS",
+    "SECTION",
+    "SEQUENCE_SPLIT",
+    "TILE",
+    "WHOLE",
+    "CteSizes",
+    "Keys",
+    "Section",
+    "Share",
+]
 
 TILE = 512
 WHOLE = 10240
@@ -35,7 +49,7 @@ class Keys(NamedTuple):
         """Number of the last key."""
         return self.key + self.width - 1
 
-    def parts(self, size: int = LANES) -> list["Keys"]:
+    def parts(self, size: int = PARTITIONS) -> list["Keys"]:
         """Cut into runs of ``size``."""
         return [
             Keys(self.at + i, min(size, self.width - i), self.key + i, self.prior)
@@ -53,6 +67,7 @@ class Section(NamedTuple):
 
     @property
     def size(self) -> int:
+        """Keys of the section."""
         return self.stop - self.first
 
 
@@ -81,10 +96,12 @@ class CteSizes:
 
     @property
     def groups(self) -> int:
-        return math.ceil(self.seq_q / LANES)
+        """Groups of 128 query rows."""
+        return math.ceil(self.seq_q / PARTITIONS)
 
     @property
     def prior_padded(self) -> int:
+        """Rows of the prefix, rounded up to whole tiles."""
         return math.ceil(self.prior / TILE) * TILE
 
     @property
@@ -99,7 +116,7 @@ class CteSizes:
 
     def rows(self, group: int) -> range:
         """Query rows of a group."""
-        return range(group * LANES, min((group + 1) * LANES, self.seq_q))
+        return range(group * PARTITIONS, min((group + 1) * PARTITIONS, self.seq_q))
 
     def sections(self) -> list[Section]:
         """One section up to 10,240 keys, else sections of 8,192."""

@@ -12,8 +12,17 @@ from typing import NamedTuple
 
 from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
-from flashlib.programs.blocks import LANES, broadcast_row
+from flashlib.programs.blocks import PARTITIONS, broadcast_row
 from flashlib.programs.slot_layout import SlotLayout
+
+__all__ = [
+    "ENGINES",
+    "Positions",
+    "load_positions",
+    "write_active",
+    "write_band",
+    "write_mask",
+]
 
 ENGINES = ("vector", "scalar")
 
@@ -55,7 +64,7 @@ def write_mask(
     """
     n = layout.n
     with m.sbuf.scope():
-        slots = layout.write_slots(m, m.sbuf.alloc((LANES, n)), first)
+        slots = layout.write_slots(m, m.sbuf.alloc((PARTITIONS, n)), first)
         if positions.start is None:
             _validity(m, dst, slots, positions.end)
         else:
@@ -67,7 +76,7 @@ def _validity(m: Machine, dst: Tile, slots: Tile, pos: Tile) -> None:
     """Compare the slots, repeated for all columns of an item, with its position."""
     _, n, batch, n_heads, seq = dst.shape
     width = n_heads * seq
-    wide = m.sbuf.alloc((LANES, n, width))
+    wide = m.sbuf.alloc((PARTITIONS, n, width))
     m.isa.tensor_copy(wide, slots[:, :, None].broadcast_to(wide.shape))
     flags = m.sbuf.alloc(wide.shape)
     for b in range(batch):
@@ -105,7 +114,7 @@ def write_band(m: Machine, slots: Tile, start: Tile, end: Tile, pos: Tile) -> Ti
     ``start > pos`` says that the band wraps. ``end`` is pos, unless it is clamped.
     """
     ge, lt, normal, wrapped = (m.sbuf.alloc(slots.shape) for _ in range(4))
-    wraps = m.sbuf.alloc((LANES, 1))
+    wraps = m.sbuf.alloc((PARTITIONS, 1))
     m.isa.tensor_scalar(ge, slots, "greater_equal", start)
     m.isa.tensor_scalar(lt, slots, "less", end)
     m.isa.tensor_tensor(normal, ge, lt, "multiply")

@@ -6,7 +6,7 @@ import numpy as np
 
 from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
-from flashlib.programs.blocks import LANES
+from flashlib.programs.blocks import PARTITIONS
 from flashlib.programs.masks.build import (
     Positions,
     load_positions,
@@ -15,6 +15,8 @@ from flashlib.programs.masks.build import (
 )
 from flashlib.programs.slot_layout import SlotLayout
 from flashlib.programs.tkg.sizes import TkgSizes
+
+__all__ = ["BLOCKS_AT_ONCE", "MaskRun", "mask_in_hbm", "mask_in_sbuf"]
 
 BLOCKS_AT_ONCE = 64
 
@@ -61,7 +63,7 @@ def mask_in_sbuf(run: MaskRun, offset: int, tile: int) -> np.ndarray:
     m, s, items = run.m, run.s, run.items
     positions = run.positions().window(items.start * s.seq, len(items) * s.seq)
     layout = s.layout(tile)
-    mask = m.sbuf.alloc((LANES, layout.n, len(items), s.n_heads, s.seq), run.dtype)
+    mask = m.sbuf.alloc((PARTITIONS, layout.n, len(items), s.n_heads, s.seq), run.dtype)
     with m.step("mask"):
         run.fill(mask, layout, run.share * s.local_slots + offset, positions)
         if "active" in run.hbm:
@@ -79,9 +81,9 @@ def mask_in_hbm(run: MaskRun, out: Tile) -> None:
     """
     m, s = run.m, run.s
     positions = run.positions()
-    n = s.local_slots // LANES
+    n = s.local_slots // PARTITIONS
     start = run.share * n
-    rows = out.reshape(s.slots // LANES, LANES, s.batch, s.n_heads, s.seq)
+    rows = out.reshape(s.slots // PARTITIONS, PARTITIONS, s.batch, s.n_heads, s.seq)
     step = BLOCKS_AT_ONCE
     if s.paged:
         step = max(1, BLOCKS_AT_ONCE // s.block_len) * s.block_len
@@ -98,11 +100,11 @@ def _part(run: MaskRun, first: int, stop: int, item: int, positions: Positions) 
     """Mask of free positions first to stop for one batch item."""
     m, s = run.m, run.s
     own = positions.window(item * s.seq, s.seq)
-    n, total = stop - first, s.slots // LANES
-    mask = m.sbuf.alloc((LANES, n, 1, s.n_heads, s.seq), run.dtype)
+    n, total = stop - first, s.slots // PARTITIONS
+    mask = m.sbuf.alloc((PARTITIONS, n, 1, s.n_heads, s.seq), run.dtype)
     if s.paged:
         layout = SlotLayout(n, s.block_len)
-        run.fill(mask, layout, first * LANES, own)
+        run.fill(mask, layout, first * PARTITIONS, own)
         if "active" in run.hbm and stop == total:
             write_active(m, mask, layout, run.hbm["active"][:, item : item + 1])
         return mask

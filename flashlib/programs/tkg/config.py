@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+__all__ = ["TILE_SLOTS", "TkgConfig"]
+
 TILE_SLOTS = 8192
 
 

@@ -3,9 +3,19 @@
 import numpy as np
 
 from flashlib.machine.dtypes import BFLOAT16, FLOAT8
+from flashlib.machine.pattern import Gather
 from flashlib.machine.tile import Tile
-from flashlib.programs.blocks import LANES, pieces
+from flashlib.programs.blocks import PARTITIONS, pieces
 from flashlib.programs.tkg.run import CoreRun, Window
+
+__all__ = [
+    "FLIPPED_AT_ONCE",
+    "append",
+    "fold_index",
+    "load_keys",
+    "page_rows",
+    "transposed_by_dma",
+]
 
 FLIPPED_AT_ONCE = 8
 
@@ -22,12 +32,12 @@ def load_keys(run: CoreRun, win: Window, item: int) -> Tile:
         if run.s.paged:
             _gather(run, win, item, keys)
         elif not run.config.tp_k_prior:
-            m.isa.dma_copy(keys, run.hbm["k_prior"][batch, 0, :, win.slots])
+            m.isa.dma_copy(keys, run.hbm.k_prior[batch, 0, :, win.slots])
         elif run.kv == FLOAT8:
-            rows = run.hbm["k_prior"][batch, 0, win.slots]
+            rows = run.hbm.k_prior[batch, 0, win.slots]
             _flip_rows(run, win, rows, keys)
         else:
-            m.isa.dma_transpose(keys, run.hbm["k_prior"][batch, 0, win.slots])
+            m.isa.dma_transpose(keys, run.hbm.k_prior[batch, 0, win.slots])
         if win.active:
             append(run, win, batch, keys)
     return keys
@@ -40,7 +50,7 @@ def append(run: CoreRun, win: Window, batch: int, keys: Tile) -> None:
     if not s.paged:
         m.isa.tensor_copy(keys[:, win.size - s.seq :], own, engine="scalar")
         return
-    blocks = keys.reshape(s.head_dim, win.n, LANES)
+    blocks = keys.reshape(s.head_dim, win.n, PARTITIONS)
     for cells in win.layout.tail(s.seq):
         dst = blocks[:, cells.free, cells.partitions].permute((0, 2, 1))
         m.isa.tensor_copy(dst, own[:, cells.rows], engine="scalar")
@@ -50,9 +60,9 @@ def _flip_rows(run: CoreRun, win: Window, rows: Tile, keys: Tile) -> None:
     """Transpose eight-bit rows: a DMA cannot, so widen and use the array."""
     m, d = run.m, run.s.head_dim
     with m.sbuf.scope():
-        wide = m.sbuf.alloc((LANES, win.n, d), BFLOAT16)
-        m.isa.dma_copy(wide, rows.reshape(win.n, LANES, d).permute((1, 0, 2)))
-        _flip(run, wide, keys.reshape(d, win.n, LANES))
+        wide = m.sbuf.alloc((PARTITIONS, win.n, d), BFLOAT16)
+        m.isa.dma_copy(wide, rows.reshape(win.n, PARTITIONS, d).permute((1, 0, 2)))
+        _flip(run, wide, keys.reshape(d, win.n, PARTITIONS))
 
 
 def _flip(run: CoreRun, rows: Tile, blocks: Tile) -> None:
@@ -61,7 +71,7 @@ def _flip(run: CoreRun, rows: Tile, blocks: Tile) -> None:
     for i, group in enumerate(pieces(rows.shape[1], FLIPPED_AT_ONCE)):
         with m.psum.scope():
             count = group.stop - group.start
-            flipped = m.psum.alloc((run.s.head_dim, count, LANES), rows.dtype)
+            flipped = m.psum.alloc((run.s.head_dim, count, PARTITIONS), rows.dtype)
             for t in range(count):
                 m.isa.nc_transpose(
                     flipped[:, t], rows[:, group.start + t], engine="tensor"
@@ -73,19 +83,19 @@ def _flip(run: CoreRun, rows: Tile, blocks: Tile) -> None:
 def _gather(run: CoreRun, win: Window, item: int, keys: Tile) -> None:
     """Gather 128 blocks at a time and transpose them on the way or on chip."""
     m, d, unit = run.m, run.s.head_dim, run.s.block_len
-    pages = run.hbm["k_pages"]
-    blocks = keys.reshape(d, win.n, LANES)
+    pages = run.hbm.k_pages
+    blocks = keys.reshape(d, win.n, PARTITIONS)
     wide = BFLOAT16 if run.kv == FLOAT8 else run.kv
     for fold in range(win.layout.folds):
         index = fold_index(run, win, item, fold)
         dst = blocks[:, fold * unit : (fold + 1) * unit]
         if transposed_by_dma(run):
-            pattern = [[unit * d, LANES], [unit * d, 1], [d, unit], [1, d]]
+            pattern = [[unit * d, PARTITIONS], [unit * d, 1], [d, unit], [1, d]]
             src = pages.ap(pattern, vector_offset=index, indirect_dim=0)
-            m.isa.dma_transpose(dst.reshape(d, 1, unit, LANES), src)
+            m.isa.dma_transpose(dst.reshape(d, 1, unit, PARTITIONS), src)
             continue
         with m.sbuf.scope():
-            rows = m.sbuf.alloc((LANES, unit, d), wide)
+            rows = m.sbuf.alloc((PARTITIONS, unit, d), wide)
             m.isa.dma_copy(rows, page_rows(run, pages, index))
             _flip(run, rows, dst)
 
@@ -93,18 +103,18 @@ def _gather(run: CoreRun, win: Window, item: int, keys: Tile) -> None:
 def transposed_by_dma(run: CoreRun) -> bool:
     """Whether a gather can transpose: full rows of two bytes, blocks of 8 or more."""
     wide_enough = run.s.block_len >= FLIPPED_AT_ONCE
-    return run.s.head_dim == LANES and run.kv == BFLOAT16 and wide_enough
+    return run.s.head_dim == PARTITIONS and run.kv == BFLOAT16 and wide_enough
 
 
 def fold_index(run: CoreRun, win: Window, item: int, fold: int) -> Tile:
     """Block numbers of one fold, one per partition."""
-    first = win.offset // (LANES * run.s.block_len)
+    first = win.offset // (PARTITIONS * run.s.block_len)
     at = first + fold
-    return run.hbm["block_index"][:, item, at : at + 1]
+    return run.block_index[:, item, at : at + 1]
 
 
-def page_rows(run: CoreRun, pages: Tile, index: Tile):
+def page_rows(run: CoreRun, pages: Tile, index: Tile) -> Gather:
     """Pattern that reads one whole block per partition."""
     row = int(np.prod(pages.shape[1:]))
-    pattern = [[row, LANES], [1, row]]
+    pattern = [[row, PARTITIONS], [1, row]]
     return pages.ap(pattern, vector_offset=index, indirect_dim=0)

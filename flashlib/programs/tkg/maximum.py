@@ -8,12 +8,15 @@ negated: a running maximum is then a minimum.
 from flashlib.machine.dtypes import FLOAT32_MIN
 from flashlib.machine.tile import Tile
 from flashlib.programs.blocks import (
-    LANES,
+    PARTITIONS,
     QUADRANT,
     broadcast_column,
     max_over_partitions,
 )
+from flashlib.programs.tkg.cores import exchange, synchronized, takes_sink
 from flashlib.programs.tkg.run import CoreRun, Softmax, Window
+
+__all__ = ["sinks_of_columns", "step2_max", "update_maximum"]
 
 
 def step2_max(run: CoreRun, win: Window, scores: Tile, soft: Softmax) -> Tile:
@@ -24,9 +27,9 @@ def step2_max(run: CoreRun, win: Window, scores: Tile, soft: Softmax) -> Tile:
         if run.hardened:
             _keep_finite(run, soft)
         if run.s.tiled:
-            update_running(run, win, soft)
-        source = soft.peak if run.s.tiled else soft.peaks[:, 0]
-        wide = m.sbuf.alloc((LANES, soft.columns))
+            update_maximum(run, win, soft)
+        source = soft.running.peak if run.s.tiled else soft.peaks[:, 0]
+        wide = m.sbuf.alloc((PARTITIONS, soft.columns))
         for part, (rows, column) in zip(soft.parts, soft.each(), strict=True):
             with m.sbuf.scope():
                 # the clamp keeps -inf - (-inf) away, on this copy only
@@ -38,22 +41,6 @@ def step2_max(run: CoreRun, win: Window, scores: Tile, soft: Softmax) -> Tile:
     return wide
 
 
-def synchronized(run: CoreRun) -> bool:
-    """Whether cores and sink meet in every tile, not only after the last one."""
-    return not (run.s.tiled and run.s.slots_sharded)
-
-
-def takes_sink(run: CoreRun, win: Window) -> bool:
-    """The sink takes part once: in the first tile, or at the end when deferred."""
-    return "sink" in run.hbm and (win.first if synchronized(run) else win.last)
-
-
-def exchange(run: CoreRun, dst: Tile, src: Tile) -> Tile:
-    """Swap a tile with the other core."""
-    other = 1 - run.core
-    return run.m.isa.sendrecv(dst, src, send_to=other, recv_from=other, pipe_id=0)
-
-
 def _local_and_others(run: CoreRun, win: Window, scores: Tile, soft: Softmax) -> None:
     """Collect the entries of the maximum and reduce them to the first one."""
     m, columns = run.m, soft.columns
@@ -63,8 +50,8 @@ def _local_and_others(run: CoreRun, win: Window, scores: Tile, soft: Softmax) ->
     soft.peaks = soft.column(m, entries)
     soft.sink_entry = entries - 1 if sink else None
     with m.sbuf.scope():
-        lanes = m.sbuf.alloc((LANES, columns))
-        by_column = scores.reshape(LANES, win.n, columns).permute((0, 2, 1))
+        lanes = m.sbuf.alloc((PARTITIONS, columns))
+        by_column = scores.reshape(PARTITIONS, win.n, columns).permute((0, 2, 1))
         m.isa.tensor_reduce(lanes, "maximum", by_column, axis=2)
         for part, (rows, column) in zip(soft.parts, soft.each(), strict=True):
             top = soft.peaks[rows, 0, column]
@@ -81,7 +68,7 @@ def _local_and_others(run: CoreRun, win: Window, scores: Tile, soft: Softmax) ->
             m.isa.tensor_reduce(
                 soft.peaks[rows, 0, column], "maximum", candidates, 2, negate=True
             )
-    elif "sink" in run.hbm and run.s.tiled and synchronized(run):
+    elif run.hbm.sink is not None and run.s.tiled and synchronized(run):
         # later tiles have no sink but must carry the sign of the first
         soft.negated = True
         m.isa.tensor_scalar(soft.peaks, soft.peaks, "multiply", -1.0)
@@ -103,7 +90,7 @@ def _load_sink(run: CoreRun, win: Window, soft: Softmax) -> None:
 
 def sinks_of_columns(run: CoreRun, win: Window) -> Tile:
     """Repeat each head's sink for its tokens, ``[batch, n_heads, seq]``."""
-    sink = run.hbm["sink"].reshape(1, run.s.n_heads, 1)
+    sink = run.hbm.sink.reshape(1, run.s.n_heads, 1)
     return sink.broadcast_to((win.count, run.s.n_heads, run.s.seq))
 
 
@@ -114,24 +101,24 @@ def _keep_finite(run: CoreRun, soft: Softmax) -> None:
     run.m.isa.tensor_scalar(top, top, op, bound)
 
 
-def update_running(run: CoreRun, win: Window, soft: Softmax) -> None:
+def update_maximum(run: CoreRun, win: Window, soft: Softmax) -> None:
     """Fold the maximum of this tile into the running one; find the correction."""
     m, top = run.m, soft.peaks[:, 0]
+    peak, correction = soft.running.peak, soft.running.correction
     if win.first:
-        m.isa.tensor_copy(soft.peak, top)
-        m.isa.memset(soft.correction, 1.0)
+        m.isa.tensor_copy(peak, top)
+        m.isa.memset(correction, 1.0)
         return
     with m.sbuf.scope():
-        before = m.sbuf.alloc(soft.peak.shape)
-        m.isa.tensor_copy(before, soft.peak)
-        op = "minimum" if soft.negated else "maximum"
-        m.isa.tensor_tensor(soft.peak, soft.peak, top, op)
+        before = m.sbuf.alloc(peak.shape)
+        m.isa.tensor_copy(before, peak)
+        m.isa.tensor_tensor(peak, peak, top, "minimum" if soft.negated else "maximum")
         if win.last and not synchronized(run):
-            _meet_at_the_end(run, soft)
-        high, low = (before, soft.peak) if soft.negated else (soft.peak, before)
+            _join_maxima(run, soft)
+        high, low = (before, peak) if soft.negated else (peak, before)
         for rows, column in soft.each():
             m.isa.activation(
-                soft.correction[rows, column],
+                correction[rows, column],
                 "exp",
                 high[rows, column],
                 bias=low[rows, column],
@@ -139,12 +126,12 @@ def update_running(run: CoreRun, win: Window, soft: Softmax) -> None:
             )
 
 
-def _meet_at_the_end(run: CoreRun, soft: Softmax) -> None:
+def _join_maxima(run: CoreRun, soft: Softmax) -> None:
     """Join the running maximum with the sink and with the other core."""
-    m = run.m
+    m, peak = run.m, soft.running.peak
     if soft.sink_entry is not None:
         sink = soft.peaks[:, soft.sink_entry]
-        m.isa.tensor_tensor(soft.peak, soft.peak, sink, "maximum")
-    remote = m.sbuf.alloc(soft.peak.shape)
-    exchange(run, remote, soft.peak)
-    m.isa.tensor_tensor(soft.peak, soft.peak, remote, "maximum")
+        m.isa.tensor_tensor(peak, peak, sink, "maximum")
+    remote = m.sbuf.alloc(peak.shape)
+    exchange(run, remote, peak)
+    m.isa.tensor_tensor(peak, peak, remote, "maximum")

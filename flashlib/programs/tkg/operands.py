@@ -16,6 +16,8 @@ from flashlib.programs.tkg import checks
 from flashlib.programs.tkg.config import TkgConfig
 from flashlib.programs.tkg.sizes import TkgSizes, sizes_of
 
+__all__ = ["TkgOperands", "check_call", "check_mask", "check_positions", "expect"]
+
 
 @dataclass
 class TkgOperands:
@@ -62,16 +64,18 @@ def check_call(
     return s
 
 
-def expect(name: str, array, shape: tuple, why: str, dtype=None) -> None:
+def expect(
+    name: str, array: np.ndarray, shape: tuple, why: str, dtype: object = None
+) -> None:
     """An array has exactly this shape, and this type if one is given."""
     refuse(
         array.shape != shape,
-        f"{name} has shape {array.shape}; expected {shape}; {why}",
+        f"{name} has shape {array.shape}; expected {shape}; {why}; reshape or cut it",
     )
     refuse(
         dtype is not None and array.dtype != dtype,
-        f"{name} is {array.dtype.name}; expected {np.dtype(dtype).name}; {why}; cast "
-        "it",
+        f"{name} has dtype {array.dtype.name}; expected {np.dtype(dtype).name}; {why}; "
+        "cast it",
         DTypeError,
     )
 
@@ -82,7 +86,7 @@ def _query_sizes(x: TkgOperands, config: TkgConfig) -> tuple[int, int, int, int]
     refuse(
         v.ndim != 4 or v.shape[1] != 1,
         f"v_active has shape {v.shape}; expected [batch, 1, seq, head_dim]; one "
-        "key/value head per call",
+        "key/value head per call; call once per key/value head",
     )
     batch, _, seq, head_dim = v.shape
     checks.positive(batch=batch, seq=seq, head_dim=head_dim)
@@ -106,7 +110,7 @@ def _page(x: TkgOperands, config: TkgConfig) -> int:
     if x.table is None:
         refuse(
             config.block_len != 0,
-            f"block_len is {config.block_len} without active_blocks_table; expected "
+            f"block_len has {config.block_len} without active_blocks_table; expected "
             "0; pages are found through the table; pass it",
         )
         return 0
@@ -114,12 +118,13 @@ def _page(x: TkgOperands, config: TkgConfig) -> int:
     refuse(
         k.ndim != 3 or min(k.shape) < 1,
         f"k_prior has shape {k.shape} with active_blocks_table; expected [num_blocks, "
-        "block_len, head_dim]; pages are found through the table",
+        "block_len, head_dim]; pages are found through the table; cut the cache into "
+        "pages",
     )
     refuse(
         config.block_len not in (0, k.shape[1]),
-        f"block_len is {config.block_len}; expected {k.shape[1]}; k_prior has shape "
-        f"{k.shape}",
+        f"block_len has {config.block_len}; expected {k.shape[1]}, axis 1 of k_prior "
+        f"of shape {k.shape}; a page holds block_len slots; set block_len={k.shape[1]}",
     )
     return k.shape[1]
 
@@ -144,15 +149,15 @@ def _check_cache(x: TkgOperands, s: TkgSizes, config: TkgConfig) -> None:
 def _check_table(table: np.ndarray, s: TkgSizes) -> None:
     refuse(
         table.dtype.kind not in "iu",
-        f"active_blocks_table is {table.dtype.name}; expected an integer type; it "
-        "holds page numbers",
+        f"active_blocks_table has dtype {table.dtype.name}; expected an integer type; "
+        "it holds page numbers; cast it",
         DTypeError,
     )
     columns = table.shape[1] if table.ndim == 2 else 0
     refuse(
         table.ndim != 2 or table.shape[0] != s.batch or columns * s.page != s.slots,
-        f"active_blocks_table has shape {table.shape}; expected "
-        f"({s.batch}, {s.slots}/{s.page}); its pages hold curr_sprior slots",
+        f"active_blocks_table has shape {table.shape}; expected ({s.batch}, "
+        f"{s.slots}/{s.page}); its pages hold curr_sprior slots; pad it with 0",
     )
 
 
@@ -162,19 +167,19 @@ def _check_masking(x: TkgOperands, s: TkgSizes, config: TkgConfig) -> None:
     for name, array in inside.items():
         refuse(
             array is not None and not config.use_pos_id,
-            f"{name} is given without use_pos_id; expected None; a given mask is all "
-            "the masking there is; set use_pos_id",
+            f"{name} has an array without use_pos_id; expected None; a given mask is "
+            "all the masking there is; set use_pos_id",
         )
     refuse(
         (x.mask is None) != config.use_pos_id,
-        f"mask is {'missing' if x.mask is None else 'given'} with use_pos_id "
+        f"mask has {'None' if x.mask is None else 'an array'} with use_pos_id "
         f"{config.use_pos_id}; expected one of the two; the kernel builds a mask from "
-        "pos_ids, or loads one",
+        "pos_ids, or loads one; pass mask or set use_pos_id",
     )
     refuse(
         config.use_pos_id and x.pos_ids is None,
-        "pos_ids is missing with use_pos_id; expected [batch, seq]; the mask is "
-        "built from positions",
+        "pos_ids has None with use_pos_id; expected [batch, seq]; the mask is built "
+        "from positions; pass pos_ids",
     )
     for name in ("pos_ids", "start_pos_ids", "rope_pos_ids"):
         check_positions(name, getattr(x, name), s)
@@ -190,8 +195,8 @@ def check_positions(name: str, array: np.ndarray | None, s: TkgSizes) -> None:
     expect(name, array, (s.batch, s.seq), "[batch, seq]")
     refuse(
         array.dtype.kind not in "iu" and array.dtype != np.float32,
-        f"{name} is {array.dtype.name}; expected an integer type or float32; positions "
-        "are compared in float32; cast it",
+        f"{name} has dtype {array.dtype.name}; expected an integer type or float32; "
+        "positions are compared in float32; cast it",
         DTypeError,
     )
     if array.dtype == np.float32:
@@ -211,8 +216,8 @@ def check_mask(name: str, array: np.ndarray | None, shape: tuple) -> None:
     expect(name, array, shape, "[keys, batch, n_heads, seq]")
     refuse(
         array.dtype not in (np.dtype(bool), np.dtype(np.uint8), np.dtype(np.float32)),
-        f"{name} is {array.dtype.name}; expected bool, uint8 or float32; 1 is attend; "
-        "cast it",
+        f"{name} has dtype {array.dtype.name}; expected bool, uint8 or float32; 1 is "
+        "attend; cast it",
         DTypeError,
     )
     found = array[(array != 0) & (array != 1)]
@@ -230,13 +235,13 @@ def _check_rotation(x: TkgOperands, s: TkgSizes, config: TkgConfig) -> None:
         return
     refuse(
         x.rope_pos_ids is None and x.pos_ids is None,
-        "rope_pos_ids and pos_ids are missing with fuse_rope; expected one of them, "
-        "[batch, seq]; angles come from positions",
+        "rope_pos_ids and pos_ids have None with fuse_rope; expected one of them, "
+        "[batch, seq]; angles come from positions; pass pos_ids",
     )
     refuse(
         x.inv_freqs is None,
-        "inv_freqs is missing with fuse_rope; expected [head_dim / 2, 1]; angles are "
-        "frequency times position",
+        "inv_freqs has None with fuse_rope; expected [head_dim / 2, 1]; angles are "
+        "frequency times position; pass inv_freqs",
     )
     shape = (s.head_dim // 2, 1)
     expect("inv_freqs", x.inv_freqs, shape, "one frequency per pair", np.float32)

@@ -4,11 +4,13 @@ Step 5 of five, and what follows the last tile.
 """
 
 from flashlib.machine.tile import Tile
-from flashlib.programs.blocks import LANES
-from flashlib.programs.tkg.maximum import exchange
+from flashlib.programs.blocks import PARTITIONS
+from flashlib.programs.tkg.cores import exchange
 from flashlib.programs.tkg.run import CoreRun, Softmax, Window
 from flashlib.programs.tkg.softmax import reciprocals, spread
 from flashlib.programs.tkg.values import clean_values, load_values, restore_hits
+
+__all__ = ["finish", "join_batches", "step5_values"]
 
 
 def step5_values(run: CoreRun, win: Window, p: Tile, mask: Tile, soft: Softmax) -> None:
@@ -17,7 +19,7 @@ def step5_values(run: CoreRun, win: Window, p: Tile, mask: Tile, soft: Softmax) 
     out = soft.output
     if s.tiled and not win.first:
         out = m.sbuf.alloc(soft.output.shape)
-    flags = mask.reshape(LANES, win.n, win.count, s.width)
+    flags = mask.reshape(PARTITIONS, win.n, win.count, s.width)
     for item in range(win.count):
         own = slice(item * s.width, (item + 1) * s.width)
         with m.sbuf.scope(), m.psum.scope():
@@ -50,7 +52,7 @@ def _accumulate(run: CoreRun, fresh: Tile, soft: Softmax) -> None:
     """Scale the running output by the correction and add the one of this tile."""
     m = run.m
     with m.step("accumulate"), m.sbuf.scope():
-        correction = spread(run, soft.correction, soft, run.s.head_dim)
+        correction = spread(run, soft.running.correction, soft, run.s.head_dim)
         m.isa.tensor_tensor(soft.output, soft.output, correction, "multiply")
         m.isa.tensor_tensor(soft.output, soft.output, fresh, "add")
 
@@ -59,7 +61,7 @@ def finish(run: CoreRun, first: int, count: int, soft: Softmax) -> None:
     """Normalize after the last tile, add the other core's part, store."""
     m, s, out = run.m, run.s, soft.output
     if s.tiled:
-        factor = reciprocals(run, soft.total, soft)
+        factor = reciprocals(run, soft.running.total, soft)
         with m.step("recip"):
             m.isa.tensor_tensor(out, out, factor[: s.head_dim], "multiply")
     if s.slots_sharded:
@@ -82,7 +84,7 @@ def _store(run: CoreRun, out: Tile, first: int, count: int) -> None:
         own = slice(first * s.width, (first + count) * s.width)
         m.isa.tensor_copy(run.result[:, own], out)
     elif not s.slots_sharded or run.core == 0:
-        dst = run.hbm["out"][first : first + count].permute((2, 0, 1, 3))
+        dst = run.hbm.out[first : first + count].permute((2, 0, 1, 3))
         split = out.reshape(s.head_dim, count, s.n_heads, s.seq)
         m.isa.dma_copy(dst, split)
 

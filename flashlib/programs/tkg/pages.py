@@ -10,9 +10,17 @@ from flashlib.errors import OutOfBoundsError
 from flashlib.machine.dtypes import UINT32
 from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
-from flashlib.programs.blocks import LANES
+from flashlib.programs.blocks import PARTITIONS
 from flashlib.programs.tkg.run import CoreRun
 from flashlib.programs.tkg.sizes import TkgSizes
+
+__all__ = [
+    "check_entries",
+    "first_blocks",
+    "live_entries",
+    "load_block_index",
+    "resized",
+]
 
 
 def load_block_index(run: CoreRun, first: int, count: int) -> Tile:
@@ -22,17 +30,17 @@ def load_block_index(run: CoreRun, first: int, count: int) -> Tile:
     """
     m, s = run.m, run.s
     blocks = s.local_slots // s.block_len
-    folds = blocks // LANES
+    folds = blocks // PARTITIONS
     start = run.first_slot // s.block_len
     with m.step("table"):
-        index = m.sbuf.alloc((LANES, count, folds), UINT32)
+        index = m.sbuf.alloc((PARTITIONS, count, folds), UINT32)
         for item in range(count):
             with m.sbuf.scope():
-                row = resized(run, run.hbm["table"][first + item])
-                own = row[:, start : start + blocks].reshape(1, folds, LANES)
+                row = resized(run, run.hbm.table[first + item])
+                own = row[:, start : start + blocks].reshape(1, folds, PARTITIONS)
                 m.isa.dma_copy(index[:, item], own.permute((0, 2, 1)))
         if run.hardened:
-            _clamp(m, index, run.hbm["k_pages"].shape[0] - 1)
+            _clamp(m, index, run.hbm.k_pages.shape[0] - 1)
     return index
 
 
@@ -61,7 +69,7 @@ def first_blocks(m: Machine, pages: Tile, factor: int) -> Tile:
 
 def _clamp(m: Machine, index: Tile, last: int) -> None:
     """Keep stale entries inside the cache: what they fetch is masked anyway."""
-    limit = m.isa.memset(m.sbuf.alloc((LANES, 1, 1), UINT32), last)
+    limit = m.isa.memset(m.sbuf.alloc((PARTITIONS, 1, 1), UINT32), last)
     m.isa.tensor_tensor(index, index, limit.broadcast_to(index.shape), "minimum")
 
 
@@ -84,9 +92,9 @@ def check_entries(
         return
     batch, column = (int(i[0]) for i in np.nonzero(wrong))
     block = column * s.factor % (s.local_slots // s.block_len)
-    fold, partition = divmod(block, LANES)
+    fold, partition = divmod(block, PARTITIONS)
     raise OutOfBoundsError(
-        f"active_blocks_table[{batch}, {column}] is {table[batch, column]}, gathered "
+        f"active_blocks_table[{batch}, {column}] has {table[batch, column]}, gathered "
         f"for batch {batch} in fold {fold} to partition {partition}; expected 0 to "
         f"{n_pages - 1}; the cache has {n_pages} pages; repair the table and pad it "
         "with 0"

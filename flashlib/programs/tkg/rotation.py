@@ -11,6 +11,8 @@ import numpy as np
 from flashlib.machine.tile import Tile
 from flashlib.programs.tkg.run import CoreRun
 
+__all__ = ["TWO_PI", "load_and_rotate", "load_queries"]
+
 TWO_PI = 2 * math.pi
 
 
@@ -18,7 +20,7 @@ def load_and_rotate(run: CoreRun) -> None:
     """Rotate all columns of q and of the active k; scale q; hand k out."""
     m, s = run.m, run.s
     with m.step("rope"):
-        positions = run.hbm["rope_positions"]
+        positions = run.rope_positions
         cos, sin = _tables(run, positions)
         heads = (s.head_dim, s.batch, s.n_heads, s.seq)
         one = (s.head_dim, s.batch, 1, s.seq)
@@ -39,7 +41,7 @@ def load_and_rotate(run: CoreRun) -> None:
     if run.last_share and not run.config.k_out_in_sb:
         with m.step("store"):
             split = keys.reshape(s.head_dim, s.batch, s.seq)
-            dst = run.hbm["k_out"][:, 0].permute((1, 0, 2))
+            dst = run.hbm.k_out[:, 0].permute((1, 0, 2))
             m.isa.dma_copy(dst, split)
 
 
@@ -48,7 +50,7 @@ def load_queries(run: CoreRun) -> None:
     m, d = run.m, run.s.head_dim
     with m.step("q_load"):
         for name in ("q", "k_active"):
-            rows = run.hbm[name].reshape(-1, d)
+            rows = getattr(run.hbm, name).reshape(-1, d)
             tile = m.sbuf.alloc((d, rows.shape[0]), rows.dtype)
             m.isa.dma_transpose(tile, rows)
             setattr(run, "queries" if name == "q" else name, tile)
@@ -61,7 +63,7 @@ def _tables(run: CoreRun, positions: Tile) -> tuple[Tile, Tile]:
     """
     m, half = run.m, run.s.head_dim // 2
     n = run.s.batch * run.s.seq
-    frequencies = m.isa.dma_copy(m.sbuf.alloc((half, 1)), run.hbm["inv_freqs"])
+    frequencies = m.isa.dma_copy(m.sbuf.alloc((half, 1)), run.hbm.inv_freqs)
     angles = m.sbuf.alloc((half, n))
     m.isa.tensor_scalar(angles, positions[:half], "multiply", frequencies)
     cos, sin = m.sbuf.alloc((2 * half, n)), m.sbuf.alloc((2 * half, n))

@@ -7,36 +7,42 @@ import numpy as np
 
 from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
-from flashlib.programs.blocks import LANES, pieces
+from flashlib.programs.blocks import PARTITIONS, pieces
 from flashlib.programs.masks.build import Positions
 from flashlib.programs.slot_layout import SlotLayout
+from flashlib.programs.tkg.arrays import HbmArrays
 from flashlib.programs.tkg.config import TkgConfig
 from flashlib.programs.tkg.sizes import TkgSizes
+
+__all__ = ["CoreRun", "Running", "Softmax", "Window"]
 
 
 @dataclass
 class CoreRun:
     """One core under way: its machine, its share, what lies on chip throughout.
 
-    ``hbm`` holds the arrays of the call by name; ``queries`` is
-    ``[head_dim, batch * n_heads * seq]`` and ``k_active [head_dim, batch * seq]``.
+    ``queries`` is ``[head_dim, batch * n_heads * seq]``, ``k_active [head_dim, batch *
+    seq]``, and ``block_index`` the page table of one batch tile.
     """
 
     m: Machine
     s: TkgSizes
     config: TkgConfig
     hardened: bool
-    hbm: dict[str, Tile]
+    hbm: HbmArrays
     io: np.dtype
     kv: np.dtype
     queries: Tile | None = None
     k_active: Tile | None = None
     ones: Tile | None = None
     positions: Positions | None = None
+    rope_positions: Tile | None = None
+    block_index: Tile | None = None
     result: Tile | None = None
 
     @property
     def core(self) -> int:
+        """Number of this core, 0 or 1."""
         return self.m.core
 
     @property
@@ -95,30 +101,41 @@ class Window(NamedTuple):
 
     @property
     def n(self) -> int:
+        """Blocks of 128 slots."""
         return self.layout.n
 
     @property
     def slots(self) -> slice:
+        """Where the tile lies in the cache."""
         return slice(self.slot, self.slot + self.size)
+
+
+@dataclass(frozen=True)
+class Running:
+    """What one tile of slots hands to the next, ``[height, pieces]`` each."""
+
+    peak: Tile
+    total: Tile
+    correction: Tile
 
 
 @dataclass
 class Softmax:
-    """Running state of a batch tile, in columns: column c on partition c % 128.
+    """State of a batch tile, in columns: column c on partition c % 128.
 
-    ``peaks`` and ``sums`` are ``[height, entries, pieces]``: the local value first,
-    then the one of the other core, then the sink, as far as they take part.
+    ``output`` and, with several tiles, ``running`` last as long as the batch tile. The
+    others belong to one tile of slots; its steps make them. ``peaks`` and ``sums`` are
+    ``[height, entries, pieces]``: the local value first, then the one of the other
+    core, then the sink, as far as they take part.
     """
 
     columns: int
+    output: Tile
+    running: Running | None = None
     negated: bool = False
     peaks: Tile | None = None
     sums: Tile | None = None
     sink_entry: int | None = None
-    peak: Tile | None = None
-    total: Tile | None = None
-    correction: Tile | None = None
-    output: Tile | None = None
     factor: Tile | None = None
     parts: list[slice] = field(init=False)
 
@@ -127,7 +144,8 @@ class Softmax:
 
     @property
     def height(self) -> int:
-        return min(self.columns, LANES)
+        """Partitions that the columns of one piece take."""
+        return min(self.columns, PARTITIONS)
 
     def each(self) -> list[tuple[slice, slice]]:
         """Partitions and column of every piece."""
@@ -142,7 +160,7 @@ class Softmax:
         if entries is not None:
             shape = (self.height, entries, len(self.parts))
         tile = m.sbuf.alloc(shape)
-        if self.columns > LANES and self.columns % LANES:
+        if self.columns > PARTITIONS and self.columns % PARTITIONS:
             with m.step("setup"):
                 m.isa.memset(tile, 0.0)
         return tile

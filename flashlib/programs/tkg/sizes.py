@@ -3,9 +3,20 @@
 import math
 from dataclasses import dataclass
 
-from flashlib.programs.blocks import LANES
+from flashlib.programs.blocks import PARTITIONS
 from flashlib.programs.slot_layout import SlotLayout
 from flashlib.programs.tkg.config import TkgConfig
+
+__all__ = [
+    "CLEANED_BLOCKS",
+    "GROUP_BLOCKS",
+    "GROUP_COLUMNS",
+    "TILE_BYTES",
+    "TkgSizes",
+    "resized_block_len",
+    "shares",
+    "sizes_of",
+]
 
 #: Bytes of scores, exponentials and masks that one tile may take on chip.
 TILE_BYTES = 16 * 2**20
@@ -27,7 +38,7 @@ def shares(
     """
     if lnc == 1:
         return False, False
-    by_batch = batch % 2 == 0 and (batch * n_heads * seq > LANES or slots < 256)
+    by_batch = batch % 2 == 0 and (batch * n_heads * seq > PARTITIONS or slots < 256)
     return by_batch, not by_batch and slots >= 256
 
 
@@ -50,9 +61,9 @@ def resized_block_len(
     >>> resized_block_len(16, 10240, 2, (5120,)), resized_block_len(16, 256, 1, (256,))
     (8, 2)
     """
-    length = math.gcd(block_len, slots // (cores * LANES))
+    length = math.gcd(block_len, slots // (cores * PARTITIONS))
     if len(tiles) > 1:
-        length = math.gcd(length, tiles[0] // LANES, tiles[-1] // LANES)
+        length = math.gcd(length, tiles[0] // PARTITIONS, tiles[-1] // PARTITIONS)
     return length
 
 
@@ -72,14 +83,17 @@ class TkgSizes:
 
     @property
     def width(self) -> int:
+        """Columns of one batch item, one per head and token."""
         return self.n_heads * self.seq
 
     @property
     def batch_sharded(self) -> bool:
+        """Whether two cores take half of the batch items each."""
         return self._shares[0]
 
     @property
     def slots_sharded(self) -> bool:
+        """Whether two cores take half of the slots of every item each."""
         return self._shares[1]
 
     @property
@@ -88,14 +102,17 @@ class TkgSizes:
 
     @property
     def local_batch(self) -> int:
+        """Batch items of one core."""
         return self.batch // 2 if self.batch_sharded else self.batch
 
     @property
     def slot_cores(self) -> int:
+        """Cores that share the slots of an item."""
         return 2 if self.slots_sharded else 1
 
     @property
     def local_slots(self) -> int:
+        """Slots of one core."""
         return self.slots // self.slot_cores
 
     @property
@@ -124,6 +141,7 @@ class TkgSizes:
 
     @property
     def paged(self) -> bool:
+        """Whether the cache is found through a page table."""
         return self.page > 0
 
     @property
@@ -140,7 +158,7 @@ class TkgSizes:
 
     def layout(self, size: int) -> SlotLayout:
         """Layout of a tile of ``size`` slots."""
-        n = size // LANES
+        n = size // PARTITIONS
         unit = self.block_len if self.paged else n if self.strided else 1
         return SlotLayout(n, unit)
 
@@ -154,17 +172,19 @@ class TkgSizes:
         hardened : bool
             Values are cleaned on chip, some blocks at a time.
         """
-        n, columns = self.tiles[0] // LANES, self.batch_tile * self.width
+        n, columns = self.tiles[0] // PARTITIONS, self.batch_tile * self.width
         scores = n * columns * (4 + io + 1)
         masking = 3 * 4 * n * self.width
-        keys = n * LANES * kv + 2 * n * self.head_dim * (self.paged or kv == 1)
+        keys = n * PARTITIONS * kv + 2 * n * self.head_dim * (self.paged or kv == 1)
         values = n * self.head_dim * kv
         if hardened:
             blocks = min(n, CLEANED_BLOCKS)
             values += blocks * (self.head_dim * (5 + io + kv) + self.width * io + 2)
         columns_of_all = self.batch * self.width
         rows = 4 * (12 * columns + 6 * columns_of_all + 4 * self.batch * self.seq)
-        table = 4 * 3 * self.batch_tile * (self.slots // LANES) if self.paged else 0
+        table = (
+            4 * 3 * self.batch_tile * (self.slots // PARTITIONS) if self.paged else 0
+        )
         return scores + max(masking, keys, values) + rows + table + 4096
 
 

@@ -4,11 +4,13 @@ import numpy as np
 
 from flashlib.machine.dtypes import UINT8
 from flashlib.machine.tile import Tile
-from flashlib.programs.blocks import LANES, pieces
+from flashlib.programs.blocks import PARTITIONS, pieces
 from flashlib.programs.slot_layout import SlotLayout
 from flashlib.programs.tkg.keys import fold_index, page_rows
 from flashlib.programs.tkg.run import CoreRun, Window
 from flashlib.programs.tkg.sizes import CLEANED_BLOCKS
+
+__all__ = ["clean_values", "in_lanes", "load_values", "restore_hits"]
 
 
 def load_values(run: CoreRun, win: Window, item: int) -> Tile:
@@ -20,19 +22,19 @@ def load_values(run: CoreRun, win: Window, item: int) -> Tile:
     m, s, d = run.m, run.s, run.s.head_dim
     batch, layout = win.batch + item, win.layout
     with m.step("v_load"):
-        values = m.sbuf.alloc((LANES, win.n, d), run.kv)
+        values = m.sbuf.alloc((PARTITIONS, win.n, d), run.kv)
         if s.paged:
             for fold in range(layout.folds):
                 part = values[:, fold * layout.unit : (fold + 1) * layout.unit]
                 index = fold_index(run, win, item, fold)
-                m.isa.dma_copy(part, page_rows(run, run.hbm["v_pages"], index))
+                m.isa.dma_copy(part, page_rows(run, run.hbm.v_pages, index))
         else:
-            rows = run.hbm["v_prior"][batch, 0, win.slots]
-            shape = (LANES, layout.folds, layout.unit, d)
+            rows = run.hbm.v_prior[batch, 0, win.slots]
+            shape = (PARTITIONS, layout.folds, layout.unit, d)
             m.isa.dma_copy(values.reshape(shape), in_lanes(rows, layout))
         if win.active:
             for cells in layout.tail(s.seq):
-                rows = run.hbm["v_active"][batch, 0, cells.rows]
+                rows = run.hbm.v_active[batch, 0, cells.rows]
                 dst = values[cells.partitions, cells.free]
                 m.isa.dma_copy(dst, rows.reshape(*cells.shape, d))
     return values
@@ -40,7 +42,7 @@ def load_values(run: CoreRun, win: Window, item: int) -> Tile:
 
 def in_lanes(rows: Tile, layout: SlotLayout) -> Tile:
     """See rows in the order of their slots as ``[128, folds, unit, head_dim]``."""
-    folded = rows.reshape(layout.folds, LANES, layout.unit, rows.shape[1])
+    folded = rows.reshape(layout.folds, PARTITIONS, layout.unit, rows.shape[1])
     return folded.permute((1, 0, 2, 3))
 
 
