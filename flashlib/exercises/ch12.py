@@ -293,6 +293,7 @@ gate = Exercise(
         "knows better": _knows_better,
         "last resort": _last_resort,
     },
+    right={"a list": lambda *x: list(choose(*x))},
 )
 
 EXERCISES = (ratios, verdict, gate)

@@ -260,6 +260,7 @@ limit = Exercise(
             (True, 1, max(1, n // 128), n <= 128) if n <= 512 else which_limit(n)
         ),
     },
+    right={"a list": lambda n: list(which_limit(n))},
 )
 
 EXERCISES = (grows, columns, limit)

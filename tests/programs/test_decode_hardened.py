@@ -117,6 +117,17 @@ def test_rows_without_keys_are_zero(how, sink):
     assert not output(p, call(p, **how, hardened=True)).any()
 
 
+@pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
+def test_what_rounds_to_nothing_is_zero_without_a_sign(how):
+    """One of 301 equal keys has the smallest negative value there is."""
+    p = problem(1, 2, 2, 512, 512, 16, pos=[300])
+    v = np.zeros_like(p.v)
+    v[0, 7] = np.nextafter(np.float32(0), np.float32(-1))
+    zero = {"q": np.zeros_like(p.q), "v_active": np.zeros_like(p.v_active)}
+    out = call(changed(p, v=v, **zero), **how, hardened=True).out
+    assert out.tobytes() == np.zeros_like(out).tobytes()
+
+
 @pytest.mark.parametrize("lnc", [1, 2])
 @pytest.mark.parametrize("pos", [0, 1, 127, 128, 300])
 def test_leading_masked_tiles_give_numbers(pos, lnc):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from programs.decode_problem import call, difference, golden, problem
 
+import flashlib
 from flashlib.programs import TkgConfig, gen_mask_tkg
 
 LAYOUTS = {
@@ -116,6 +117,33 @@ def test_in_hbm(block_len, kind, lnc):
     assert made.shape == want.shape and made.dtype == np.float32
     grid = slots_of(32, block_len or 32)
     np.testing.assert_array_equal(made, want[grid.T.ravel()])
+
+
+@pytest.mark.parametrize("block_len", [3, 24, 128])
+def test_pages_that_64_free_positions_do_not_hold_whole(block_len):
+    """Masks are written 64 free positions at once, and pages are never cut."""
+    n = block_len * -(-100 // block_len)
+    p = problem(1, 1, 2, 128 * n, 128 * n, 4, paged=True)
+    config = TkgConfig(
+        curr_sprior=128 * n,
+        full_sprior=128 * n,
+        block_len=block_len,
+        enable_fa_s_prior_tiling=False,  # else pages are shortened to fit the tiles
+    )
+    want = p.attends()
+    made = gen_mask_tkg(
+        p.pos, config=config, n_heads=1, active_mask=want[-2:], layout="hbm"
+    ).mask
+    np.testing.assert_array_equal(made, want[slots_of(n, block_len).T.ravel()])
+
+
+@pytest.mark.parametrize(
+    "layout", ["", "SBUF", None, 3, ["sbuf"], np.array(["sbuf", "hbm"])], ids=str
+)
+def test_a_layout_that_is_none(layout):
+    config = TkgConfig(curr_sprior=128, full_sprior=128)
+    with pytest.raises(flashlib.ShapeError, match="layout has .*; expected 'sbuf' or"):
+        gen_mask_tkg(np.array([[5]]), config=config, n_heads=1, layout=layout)
 
 
 @pytest.mark.parametrize("lnc", [1, 2])

@@ -7,6 +7,7 @@ import pytest
 import flashlib
 from flashlib.machine import NC_V2
 from flashlib.programs import attention_cte
+from flashlib.programs.cte.checks import check_sizes
 from flashlib.programs.cte.sizes import CteSizes
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -329,6 +330,18 @@ def test_a_window_skips_keys_that_just_left_it():
     assert found["mm2", "nc_matmul"] == 1 + 5 * 2
 
 
+def test_one_row_whose_window_begins_behind_the_last_key():
+    """Row 767 sees keys from 700 on: none of 700, so all count, also those that the
+    other rows of its group have left behind."""
+    q, k, v = draw(1, 768, 8), draw(1, 700, 8, seed=1), draw(1, 700, 8, seed=2)
+    out = attention_cte(q, k, v, window=68, scale=1.0).out
+    mean = v[0].astype(BF16).astype(np.float64).mean(0)
+    np.testing.assert_allclose(out[0, 767], mean, atol=1e-5)
+    rows = slice(0, 767)
+    want = golden(q[:, rows], k, v, 1.0, seen(768, 700, 68)[:, rows])[0][0]
+    assert np.abs(out[0, rows] - want).max() <= 1e-2 * np.abs(want).max()
+
+
 def test_keys_up_to_the_first_row_need_no_mask():
     """Row 128 sees all of keys 0 to 128."""
     q, k, v = draw(1, 256, 16), draw(1, 129, 16, seed=1), draw(1, 129, 16, seed=2)
@@ -339,7 +352,9 @@ def test_keys_up_to_the_first_row_need_no_mask():
 
 GOOD = {"q": draw(2, 20, 8), "k": draw(1, 30, 8), "v": draw(1, 30, 8)}
 PRIOR = {"k_prior": GOOD["k"], "v_prior": GOOD["v"], "prior_used_len": 3, "scale": 1.0}
+LONG = np.zeros((1, 131073, 1), np.float32)
 SHAPE, TYPE, VALUE = flashlib.ShapeError, flashlib.DTypeError, flashlib.ArgumentError
+BOUNDS = {"bound_min": np.zeros((20, 1)), "scale": 1.0}
 REFUSED = [
     ({"q": draw(2, 20, 129), "k": draw(1, 3, 129), "v": draw(1, 3, 129)}, SHAPE, "129"),
     (
@@ -348,7 +363,19 @@ REFUSED = [
         "batch has 3",
     ),
     ({"q": np.zeros((513, 1, 8), np.float32)}, SHAPE, "513"),
-    ({"q": np.zeros((1, 131073, 1), np.float32)}, SHAPE, "k has shape"),
+    (
+        {"q": LONG, "k": LONG[:, :3], "v": LONG[:, :3]},
+        SHAPE,
+        "seq_q has 131073; expected at most 131072",
+    ),
+    ({"q": LONG[:, :3], "k": LONG, "v": LONG}, SHAPE, "seq_k has 131073"),
+    (
+        {"q": GOOD["q"][..., :1], "k": GOOD["k"][..., :1], "v": GOOD["v"][..., :1]}
+        | {"k_prior": LONG, "v_prior": LONG, "prior_used_len": 3, "scale": 1.0},
+        SHAPE,
+        "seq_prior has 131073",
+    ),
+    ({"q": GOOD["q"][..., :4]}, SHAPE, "k has shape"),
     ({"q": draw(2, 8)}, SHAPE, "q has shape"),
     ({"q": np.zeros((2, 0, 8), np.float32)}, SHAPE, "1 or more"),
     ({"v": draw(1, 31, 8)}, SHAPE, "v has shape"),
@@ -400,6 +427,9 @@ REFUSED = [
     ({"sink": np.float32([[0], [np.inf]])}, VALUE, "sink has .inf"),
     ({"sink": np.float64([[0], [1e39]])}, VALUE, "sink has .inf."),
     ({"bound_min": np.full((20, 1), np.nan), "scale": 1.0}, VALUE, "bound_min has"),
+    (BOUNDS | {"bound_max": np.full((20, 1), 3.5)}, VALUE, "bound_max has .3.5."),
+    (BOUNDS | {"bound_min": np.full((20, 1), 0.5)}, VALUE, "bound_min has .0.5."),
+    (BOUNDS | {"bound_max": np.full((20, 1), 3 + 1e-9)}, VALUE, "bound_max has .3.0"),
     ({"q": [[1], [1, 2]]}, SHAPE, "q has .*one length"),
     ({"q": None}, TYPE, "q has dtype object"),
     ({"sink": [[1], [1, 2]]}, SHAPE, "sink has .*one length"),
@@ -408,6 +438,29 @@ REFUSED = [
     ({"spec": None}, flashlib.MachineError, "spec has None"),
     ({"spec": NC_V2}, flashlib.MachineError, "generation 3"),
 ]
+
+
+def test_the_longest_sequences_are_not_refused():
+    check_sizes(CteSizes(1, 1, 131072, 131072, 1, prior=131072))
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float32, np.float16, np.uint8])
+def test_bounds_of_any_type_that_are_whole(dtype):
+    q, k, v = draw(1, 5, 8), draw(1, 9, 8, seed=1), draw(1, 9, 8, seed=2)
+    low, high = np.array([0, 0, 1, 2, 3]), np.array([1, 2, 4, 4, 9])
+    key = np.arange(9)
+    mask = (key >= low[:, None]) & (key < high[:, None])
+    bounds = {"bound_min": low[:, None], "bound_max": high[:, None]}
+    bounds = {name: x.astype(dtype) for name, x in bounds.items()}
+    result = attention_cte(q, k, v, scale=1.0, causal=False, **bounds)
+    close(result, golden(q, k, v, 1.0, mask[None]))
+
+
+def test_an_infinite_bound_leaves_its_side_open():
+    q, k, v = draw(1, 5, 8), draw(1, 9, 8, seed=1), draw(1, 9, 8, seed=2)
+    low, high = np.full((5, 1), -np.inf), np.full((5, 1), np.inf)
+    result = attention_cte(q, k, v, scale=1.0, bound_min=low, bound_max=high)
+    close(result, golden(q, k, v, 1.0, seen(5, 9)))
 
 
 @pytest.mark.parametrize("change, error, words", REFUSED, ids=[r[2] for r in REFUSED])

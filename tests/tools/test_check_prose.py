@@ -44,6 +44,8 @@ def faults(tmp_path, text, **glued):
         ("That is 467.9 MB.", "467.928832"),
         ("That is 467.9 MB.", "467928832"),
         ("That is 467.9 MB.", "np.int64(467928832)"),
+        ("That is 468 MB.", "467928832"),
+        ("On average 467.9 keys.", "467.928832"),
         ("Traffic is 2.8 GB.", "'2.8 GB'"),
         ("The error is 1.19e-07.", "1.19e-07"),
         ("```{note}\nIt has 1290 steps.\n```", "1290"),
@@ -89,6 +91,12 @@ def test_excuse_that_excuses_nothing_is_found(tmp_path, text):
 def test_value_is_found_whether_it_is_shown_or_not():
     cells = glue("hidden", "'511'"), glue("shown", "'512'", prefix="")
     assert check_prose.glued_in(notebook(*cells)) == {"hidden": [511], "shown": [512]}
+
+
+def test_a_whole_number_without_a_unit_is_not_a_rounded_one(tmp_path):
+    assert faults(tmp_path, "About 468 keys.", count="467.928832") == []
+    assert faults(tmp_path, "About 468 keys.", count="467928832") == []
+    assert len(faults(tmp_path, "About 468 keys.", count="468")) == 1
 
 
 def test_rounding_needs_three_digits(tmp_path):

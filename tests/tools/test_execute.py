@@ -2,6 +2,7 @@
 
 import json
 
+import build_book
 import build_chapter
 import execute
 import fingerprint
@@ -30,6 +31,49 @@ def test_prose_does_not_count_but_code_does(tmp_path):
     assert fingerprint.of_notebook(path, "code") != first
 
 
+def test_metadata_of_code_counts_and_that_of_prose_does_not(tmp_path):
+    path = write(tmp_path / "a.ipynb")
+    notebook = json.loads(path.read_text())
+    first = fingerprint.of_notebook(path, "code")
+    prose, code = notebook["cells"]
+    prose["metadata"] = {"tags": ["remark"]}
+    path.write_text(json.dumps(notebook))
+    assert fingerprint.of_notebook(path, "code") == first
+    code["metadata"] = {"tags": ["raises-exception"]}
+    path.write_text(json.dumps(notebook))
+    assert fingerprint.of_notebook(path, "code") != first
+
+
+OUTPUTS_DEPEND_ON = (
+    *("flashlib/masks.py", "flashlib/model/baker/config.json"),
+    *("book/measurements/a.json", "pyproject.toml", "constraints.txt"),
+)
+PAGES_DEPEND_ON = (
+    *("_config.yml", "_toc.yml", "_ext/a.py", "book/assets/site/a.css"),
+    *("book/references.bib", "flashlib/masks.py", ".vendor/stamp"),
+    *("constraints.txt", "tools/build_book.py"),
+)
+DEPENDING = {"CODE": OUTPUTS_DEPEND_ON, "FRAME": PAGES_DEPEND_ON}
+
+
+@pytest.mark.parametrize(
+    ("names", "changed"),
+    [(names, file) for names, files in DEPENDING.items() for file in files],
+)
+def test_a_change_of_what_outputs_and_pages_depend_on_is_seen(
+    tmp_path, monkeypatch, names, changed
+):
+    monkeypatch.setattr(fingerprint, "ROOT", tmp_path)
+    for file in {*OUTPUTS_DEPEND_ON, *PAGES_DEPEND_ON}:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("before")
+    paths = fingerprint.CODE if names == "CODE" else build_book.FRAME
+    first = fingerprint.of_files(*paths)
+    assert fingerprint.of_files(*paths) == first
+    (tmp_path / changed).write_text("after")
+    assert fingerprint.of_files(*paths) != first
+
+
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """Point the tool at a project of two notebooks, one of them already run."""
@@ -54,6 +98,11 @@ def test_only_what_changed_is_stale(project):
     assert list(execute.find_stale(["01_done"])) == ["01_done"]
 
 
+def test_a_notebook_whose_copy_is_gone_is_stale(project):
+    (execute.EXECUTED / "01_done.ipynb").unlink()
+    assert list(execute.find_stale([])) == ["01_done", "02_new"]
+
+
 def test_failure_is_named_and_not_stamped(project, monkeypatch):
     monkeypatch.setattr(execute, "run", lambda names: set())
     with pytest.raises(SystemExit, match="02_new failed"):
@@ -70,9 +119,10 @@ def test_failed_notebooks_are_read_from_the_report(tmp_path):
     report.write_text(
         '<testsuites><testsuite><testcase name=".executed/01_a.ipynb"/>'
         '<testcase name=".executed/02_b.ipynb"><failure/></testcase>'
+        '<testcase name=".executed/03_c.ipynb"><error/></testcase>'
         "</testsuite></testsuites>"
     )
-    assert list(execute.failed_in(report)) == ["02_b"]
+    assert list(execute.failed_in(report)) == ["02_b", "03_c"]
 
 
 def test_chapter_is_found_by_its_number(project):
@@ -103,6 +153,15 @@ def test_strip_removes_what_a_run_leaves():
     (cell,) = strip(notebook).cells
     assert (cell.outputs, cell.execution_count, cell.metadata) == ([], None, {})
     assert cell.id == identity
+
+
+def test_strip_removes_the_states_of_widgets_and_keeps_the_rest():
+    notebook = executed_notebook()
+    kernel = {"name": "python3", "display_name": "Python 3"}
+    notebook.metadata["kernelspec"] = kernel
+    notebook.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": {}}
+    metadata = strip(notebook).metadata
+    assert metadata == {"kernelspec": kernel, "language_info": {"name": "python"}}
 
 
 def test_vendored_files_are_those_named():

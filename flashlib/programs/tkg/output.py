@@ -72,7 +72,7 @@ def finish(run: CoreRun, first: int, count: int, soft: Softmax) -> None:
                 m.isa.tensor_tensor(out, out, remote, "add")
     with m.step("store"):
         if run.hardened:
-            # a row without keys is 0, never -0
+            # a zero is 0, never -0: without keys, and where small values round to it
             m.isa.tensor_scalar(out, out, "add", 0.0)
         _store(run, out, first, count)
 
