@@ -63,7 +63,7 @@ def run(names):
 def failed_in(report):
     """Return the names of the notebooks that a JUnit report counts as failed."""
     for case in ElementTree.parse(report).iter("testcase"):
-        if case.find("failure") is not None:
+        if case.find("failure") is not None or case.find("error") is not None:
             yield pathlib.Path(case.get("name")).stem
 
 

@@ -87,9 +87,8 @@ def _walk(answer: Callable, cuts: tuple[int, ...], s: np.ndarray, v: np.ndarray)
     state = np.inf, 0.0, np.zeros(2)
     for part, rows in zip(np.split(s, cuts), np.split(v, cuts), strict=True):
         state = answer(state, part, rows)
-        array = isinstance(state, np.ndarray) and state.ndim == 1
         expect(
-            (array or isinstance(state, (tuple, list))) and len(state) == 3,
+            isinstance(state, (tuple, list, np.ndarray)) and len(state) == 3,
             f"the state is {state!r}; expected 3 entries: negated max, sum, numerator",
         )
     return state
@@ -139,10 +138,8 @@ def _absorb_inverse(state: tuple, s: np.ndarray, v: np.ndarray) -> tuple:
 
 
 def _absorb_sum_only(state: tuple, s: np.ndarray, v: np.ndarray) -> tuple:
-    before, total, acc = state
-    neg = min(before, -s.max())
-    corr, p = np.exp(neg - before), np.exp(s + neg)
-    return neg, corr * total + p.sum(), acc + p @ v
+    neg, total, _ = _absorb_unguarded(state, s, v)
+    return neg, total, state[2] + np.exp(s + neg) @ v
 
 
 def _absorb_unguarded(state: tuple, s: np.ndarray, v: np.ndarray) -> tuple:
@@ -194,8 +191,7 @@ def _row(s: np.ndarray, v: np.ndarray) -> np.ndarray:
     return p @ v / p.sum()
 
 
-def _held(answer: Callable, s: object, v: np.ndarray, cuts: list[int]) -> None:
-    s = np.asarray(s, float)
+def _held(answer: Callable, s: np.ndarray, v: np.ndarray, cuts: list[int]) -> None:
     with np.errstate(all="ignore"):
         got = answer(s, v, cuts)
     expect_close(got, _row(s, v), f"cuts {cuts}: the output", 1e-9, 1e-9)

@@ -88,6 +88,10 @@ class Qwen3Config:
                 raise ArgumentError(
                     f"{name} has {shown(getattr(self, name))}; expected a number > 0"
                 )
+        self._check_head_and_stops()
+
+    def _check_head_and_stops(self) -> None:
+        """Refuse what only acts like a bool, and stop tokens that are none."""
         if not isinstance(self.tie_word_embeddings, bool):
             raise ArgumentError(
                 f"tie_word_embeddings has {shown(self.tie_word_embeddings)}; expected "

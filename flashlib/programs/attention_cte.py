@@ -134,12 +134,7 @@ def attention_cte(
     columns |= {"bound_min": (bound_min, s.seq_q), "bound_max": (bound_max, s.seq_q)}
     for name, (x, rows) in columns.items():
         if x is not None:
-            column = as_array(name, x)
-            arrays[name] = checks.checked_column(name, column, rows)
-            if name != "sink":
-                checks.check_bound(name, column)
-    if sink is not None:
-        check_sink(arrays["sink"])
+            arrays[name] = _column(name, as_array(name, x), rows)
     return _run(arrays, s, scale, used, tall, spec, lnc)
 
 
@@ -173,6 +168,16 @@ def _sizes(arrays: dict[str, np.ndarray], tall: dict, switches: tuple) -> CteSiz
     )  # fmt: skip
     checks.check_sizes(s)
     return s
+
+
+def _column(name: str, x: np.ndarray, rows: int) -> np.ndarray:
+    """Check a column, and what its numbers mean; return it in float32."""
+    column = checks.checked_column(name, x, rows)
+    if name == "sink":
+        check_sink(column)
+    else:
+        checks.check_bound(name, x)  # as it was given: float32 rounds a fraction away
+    return column
 
 
 def _axes(x: np.ndarray, tall: bool) -> tuple[int, int, int]:

@@ -168,8 +168,8 @@ def _checked_tile(s: TkgSizes, offset: int, given: int | None, layout: str) -> i
     tile = s.local_slots - offset if given is None else given
     refuse(
         not isinstance(layout, str) or layout not in LAYOUTS,
-        f"layout has {shown(layout)}; expected 'sbuf' or 'hbm'; a mask is kept on chip or "
-        "written out; name one of the two",
+        f"layout has {shown(layout)}; expected 'sbuf' or 'hbm'; a mask is kept on chip "
+        "or written out; name one of the two",
     )
     refuse(
         layout == "hbm" and (offset != 0 or given is not None),

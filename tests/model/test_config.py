@@ -89,8 +89,6 @@ def test_fields_that_are_none(fields):
     ids=str,
 )
 def test_sizes_that_are_said_in_python(change):
-    sizes = dict(vocab_size=5, hidden_size=4, intermediate_size=4, layers=1)
-    heads = dict(n_heads=1, n_kv_heads=1, head_dim=4)
     name = next(iter(change))
     with pytest.raises(flashlib.ArgumentError, match=f"{name} has .*; expected "):
-        Qwen3Config(**sizes, **heads, **change)
+        Qwen3Config(5, 4, 4, layers=1, n_heads=1, n_kv_heads=1, head_dim=4, **change)
