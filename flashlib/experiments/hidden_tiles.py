@@ -25,8 +25,8 @@ def draw(tile: int, poison: str | None = None) -> tuple[np.ndarray, ...]:
     ----------
     tile : int
         Keys per tile.
-    poison : {"key", "value"}, optional
-        What is NaN in the first row of the first tile.
+    poison : str, optional
+        ``"key"`` or ``"value"``: what is NaN in the first row of the first tile.
     """
     rng = np.random.default_rng(3)
     q, k, v = (
