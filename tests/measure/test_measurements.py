@@ -69,7 +69,7 @@ def test_a_measurement_is_a_table_and_a_file(folder, capsys):
     assert "flashlib" in names(content) and content["machine"]["cores"] >= 1
     assert all(row.low <= row.milliseconds <= row.high for row in content["rows"])
     shown = capsys.readouterr().out
-    assert "flashlib" in shown and str(folder / "prefill.json") in shown
+    assert "16/8/128 causal" in shown and str(folder / "prefill.json") in shown
 
 
 def test_a_table_says_in_words_what_a_row_was_measured_on(capsys):
