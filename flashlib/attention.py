@@ -40,13 +40,13 @@ def flash_attention(
 
     Parameters
     ----------
-    q : numpy.ndarray
+    q : ndarray
         Queries, ``[seq_q, n_heads, head_dim]``, float32, float64, float16 or
         bfloat16; any strides.
-    k : numpy.ndarray
+    k : ndarray
         Keys, ``[seq_k, n_kv_heads, head_dim]``, same dtype. Query head h reads
         KV head ``h // (n_heads // n_kv_heads)``.
-    v : numpy.ndarray
+    v : ndarray
         Values, ``[seq_k, n_kv_heads, head_dim_v]``, same dtype.
     causal : bool
         Hide the keys after the position of a row.
@@ -58,11 +58,11 @@ def flash_attention(
         Multiplies ``q . k``; default ``1 / sqrt(head_dim)``. May be negative.
     softcap : float, optional
         Replace the scaled score s by ``softcap * tanh(s / softcap)``.
-    mask : numpy.ndarray of bool, optional
+    mask : ndarray of bool, optional
         True = attend; broadcasts to ``[n_heads, seq_q, seq_k]``.
-    bias : numpy.ndarray of float, optional
+    bias : ndarray of float, optional
         Added after scale and softcap; broadcasts like `mask`; ``-inf`` hides.
-    sink : numpy.ndarray of float, optional
+    sink : ndarray of float, optional
         One extra logit per query head, ``[n_heads]``, that only feeds the
         denominator; ``-inf`` for none.
     backend : str or Backend
@@ -72,8 +72,12 @@ def flash_attention(
         ``"auto"`` (the backend's gate decides), ``"flash"`` or
         ``"materialized"``.
     tile : int, optional
-        Keys per tile, 64 by default. Changes rounding, nothing else; where a
-        tile would make sums of too many numbers, a backend takes another.
+        Keys per tile, 64 by default. Changes rounding, nothing else. Sums stay
+        short on every backend: where a tile would leave too many of them, it is
+        made longer, see :func:`~flashlib.chains.shortest_tile`. A long tile is
+        taken as it is by `numpy`, in pieces of 64 keys by `blocked`, and in
+        pieces of 64 or ``sqrt(seq_k)``, whatever is more, by `scalar`, `simd`
+        and `pool`. `blas` has no tiles.
 
     Returns
     -------

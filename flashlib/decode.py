@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from flashlib.backends import Backend, get_backend
-from flashlib.batches import decode_problem, paged_problem
+from flashlib.decode_problem import decode_problem, paged_problem
 from flashlib.output import AttentionOutput
 
 __all__ = ["flash_attention_decode", "flash_attention_paged"]
@@ -32,19 +32,23 @@ def flash_attention_decode(
 
     Parameters
     ----------
-    q : numpy.ndarray
+    q : ndarray
         ``[batch, seq_new, n_heads, head_dim]``; seq_new is 1, or more where
         several tokens are guessed at once.
-    k_cache, v_cache : numpy.ndarray
-        ``[batch, capacity, n_kv_heads, head_dim]`` and ``[..., head_dim_v]``.
+    k_cache : ndarray
+        ``[batch, capacity, n_kv_heads, head_dim]``.
+    v_cache : ndarray
+        ``[batch, capacity, n_kv_heads, head_dim_v]``.
     cache_seqlens : array of int
         Live keys per sequence, ``[batch]``, the new ones included.
     causal, window, scale, softcap, sink
         As in :func:`flashlib.flash_attention`.
     num_splits : int, optional
-        Cut the keys into as many parts, 64 at most, merged at the end. The
-        default depends on the length of the sequence alone. Changes rounding,
-        nothing else.
+        Cut the keys into as many parts, merged at the end. Changes rounding,
+        nothing else. A number above 64 is taken as 64 on every backend; there are
+        no more parts than keys, and a part of more than 4,096 keys is cut again.
+        `blas` has all scores and makes no parts. The default depends on the
+        length of the sequence alone.
     backend : str or Backend
         As in :func:`flashlib.flash_attention`.
 
@@ -108,11 +112,13 @@ def flash_attention_paged(
 
     Parameters
     ----------
-    q : numpy.ndarray
+    q : ndarray
         ``[batch, seq_new, n_heads, head_dim]``.
-    k_pages, v_pages : numpy.ndarray
-        ``[num_blocks, block_len, n_kv_heads, head_dim]``, ``[..., head_dim_v]``.
-    block_table : numpy.ndarray of any integer type
+    k_pages : ndarray
+        ``[num_blocks, block_len, n_kv_heads, head_dim]``.
+    v_pages : ndarray
+        ``[num_blocks, block_len, n_kv_heads, head_dim_v]``.
+    block_table : ndarray of any integer type
         ``[batch, max_blocks]``. Entries that no live token needs may hold
         anything.
     cache_seqlens, causal, window, scale, softcap, sink, num_splits, backend

@@ -18,14 +18,14 @@ def split_heads(x: np.ndarray, n_heads: int) -> np.ndarray:
 
     Parameters
     ----------
-    x : numpy.ndarray
+    x : ndarray
         Concatenated heads, ``[..., n_heads * head_dim]``.
     n_heads : int
         Number of heads, at least 1.
 
     Returns
     -------
-    numpy.ndarray
+    ndarray
         A view ``[..., n_heads, head_dim]`` of the same memory.
 
     Raises
@@ -74,13 +74,13 @@ def merge_heads(x: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    x : numpy.ndarray
+    x : ndarray
         Separate heads, ``[..., n_heads, head_dim]``, where head ``h + 1``
         starts in memory where head ``h`` ends (C order is enough).
 
     Returns
     -------
-    numpy.ndarray
+    ndarray
         A view ``[..., n_heads * head_dim]`` of the same memory.
 
     Raises
@@ -99,7 +99,10 @@ def merge_heads(x: np.ndarray) -> np.ndarray:
     """
     x = _any_rank(x)
     if x.ndim < 2:
-        raise ShapeError(f"x has shape {x.shape}; expected [..., n_heads, head_dim]")
+        raise ShapeError(
+            f"x has shape {x.shape}; expected [..., n_heads, head_dim]; the last two "
+            "axes become one"
+        )
     n_heads, head_dim = x.shape[-2:]
     head_step, step = x.strides[-2:]
     if n_heads > 1 and head_dim > 1 and head_step != head_dim * step:
@@ -134,14 +137,14 @@ def repeat_kv(x: np.ndarray, group: int) -> np.ndarray:
 
     Parameters
     ----------
-    x : numpy.ndarray
+    x : ndarray
         Keys or values, ``[seq_k, n_kv_heads, head_dim]``.
     group : int
         Query heads per KV head, at least 1.
 
     Returns
     -------
-    numpy.ndarray
+    ndarray
         A copy ``[seq_k, n_kv_heads * group, head_dim]``.
 
     Raises
@@ -158,6 +161,9 @@ def repeat_kv(x: np.ndarray, group: int) -> np.ndarray:
     """
     x = np.asarray(x)
     if x.ndim < 2:
-        raise ShapeError(f"x has shape {x.shape}; expected [..., n_kv_heads, head_dim]")
+        raise ShapeError(
+            f"x has shape {x.shape}; expected [..., n_kv_heads, head_dim]; the heads "
+            "are repeated"
+        )
     group = check_integer("group", group, 1, "a KV head serves at least one query head")
     return np.repeat(x, group, axis=-2)

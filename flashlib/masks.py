@@ -90,7 +90,7 @@ def document_mask(documents: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    documents : numpy.ndarray
+    documents : ndarray
         Document number of every token, ``[seq]``.
 
     Raises
@@ -108,8 +108,8 @@ def document_mask(documents: np.ndarray) -> np.ndarray:
     documents = np.asarray(documents)
     if documents.ndim != 1:
         raise ShapeError(
-            f"documents has shape {documents.shape}; expected [seq], one number "
-            "per token"
+            f"documents has shape {documents.shape}; expected [seq]; every token has "
+            "the number of its document"
         )
     return documents[:, None] == documents
 
@@ -128,7 +128,7 @@ def attended(problem: Problem, h: int, rows: range, keys: range) -> np.ndarray |
 
     Returns
     -------
-    numpy.ndarray of bool or None
+    ndarray of bool or None
         ``[len(rows), len(keys)]``.
 
     Examples

@@ -34,11 +34,11 @@ class OnlineSoftmax:
 
     Attributes
     ----------
-    m : numpy.ndarray
+    m : ndarray
         Running maximum of the scores, ``[...]``.
-    l : numpy.ndarray
+    l : ndarray
         Running denominator relative to `m`, ``[...]``.
-    acc : numpy.ndarray
+    acc : ndarray
         Running numerator relative to `m`, ``[..., head_dim]``.
 
     Examples
@@ -106,11 +106,11 @@ class OnlineSoftmax:
 
         Parameters
         ----------
-        scores : numpy.ndarray
+        scores : ndarray
             ``[..., n]``.
-        values : numpy.ndarray
+        values : ndarray
             ``[n, head_dim]``.
-        attended : numpy.ndarray of bool, optional
+        attended : ndarray of bool, optional
             ``[..., n]``, True where the key counts. A hidden key adds nothing,
             whatever its score and its value hold.
         """
@@ -171,7 +171,7 @@ class Step(NamedTuple):
         Whether the tile raised the maximum of a state that was not empty.
     corr : numpy.floating
         ``exp(before.m - after.m)``: 1 without a rescale, 0 for the first tile.
-    p : numpy.ndarray
+    p : ndarray
         ``exp(scores - after.m)``, ``[stop - start]``.
     before, after : OnlineSoftmax
         The state before and after the tile.
@@ -192,9 +192,9 @@ def walk(scores: np.ndarray, values: np.ndarray, tile: int) -> Iterator[Step]:
 
     Parameters
     ----------
-    scores : numpy.ndarray
+    scores : ndarray
         The scores of one row, ``[n]``.
-    values : numpy.ndarray
+    values : ndarray
         The values, ``[n, head_dim]``.
     tile : int
         Keys per step, at least 1.
@@ -242,17 +242,17 @@ def weighted_sum(
 
     Parameters
     ----------
-    p : numpy.ndarray
+    p : ndarray
         Weights, ``[..., n]``, 0 where a key is hidden.
-    values : numpy.ndarray
+    values : ndarray
         ``[n, head_dim]``. Rows that nobody attends may hold anything.
-    attended : numpy.ndarray of bool, optional
+    attended : ndarray of bool, optional
         ``[..., n]``. Where it is False a NaN or an infinity stays out of the
         sum; where it is True it shows, even under a weight of 0.
 
     Returns
     -------
-    numpy.ndarray
+    ndarray
         ``[..., head_dim]``.
     """
     rows = p.reshape(math.prod(p.shape[:-1]), p.shape[-1])

@@ -20,9 +20,9 @@ class AttentionOutput(NamedTuple):
 
     Attributes
     ----------
-    out : numpy.ndarray
+    out : ndarray
         Weighted means of the values, ``[seq_q, n_heads, head_dim_v]``.
-    lse : numpy.ndarray
+    lse : ndarray
         Natural log of the sum of exponentiated scores, ``[seq_q, n_heads]``.
         ``-inf`` marks a row that attends to nothing.
     """
@@ -47,6 +47,8 @@ class AttentionOutput(NamedTuple):
 
     def rounded(self, dtype: np.dtype) -> "AttentionOutput":
         """Return `out` in the type of the caller; what is too large becomes inf."""
+        if self.out.dtype == dtype:
+            return self
         with np.errstate(all="ignore"):
             return AttentionOutput(self.out.astype(dtype, copy=False), self.lse)
 
@@ -140,12 +142,13 @@ def _checked(
     for name, (out, lse) in zip("ab", pairs, strict=True):
         if out.ndim < 1 or out.shape[:-1] != lse.shape:
             raise ShapeError(
-                f"{name} has out {out.shape} and lse {lse.shape}; "
-                "expected out [..., head_dim_v] and lse [...]"
+                f"{name} has out {out.shape} and lse {lse.shape}; expected out "
+                "[..., head_dim_v] and lse [...]; every row has one lse"
             )
         if not (is_float(out.dtype) and is_float(lse.dtype)):
             raise DTypeError(
-                f"{name} has out {out.dtype} and lse {lse.dtype}; expected floats"
+                f"{name} has out {out.dtype} and lse {lse.dtype}; expected floats; a "
+                "mean and a logarithm have fractions"
             )
     (a_out, a_lse), (b_out, b_lse) = pairs
     if a_out.shape != b_out.shape:
@@ -156,6 +159,7 @@ def _checked(
     if (a_out.dtype, a_lse.dtype) != (b_out.dtype, b_lse.dtype):
         raise DTypeError(
             f"a and b have {a_out.dtype} and {b_out.dtype}, lse {a_lse.dtype} and "
-            f"{b_lse.dtype}; expected one dtype for both sides"
+            f"{b_lse.dtype}; expected one dtype for both sides; the result has it too; "
+            "convert with astype"
         )
     return pairs

@@ -19,11 +19,10 @@ from flashlib.validation import (
     check_number,
     check_sink,
     check_tensor,
-    compute_dtype,
     is_float,
 )
 
-__all__ = ["Problem", "Tensors", "attention_problem"]
+__all__ = ["Problem", "Tensors", "attention_problem", "in_work_type"]
 
 Tensors = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -55,11 +54,11 @@ class Problem:
         Multiplies ``q . k``.
     softcap : float or None
         Cap of the scaled score, ``softcap * tanh(s / softcap)``.
-    mask : numpy.ndarray of bool or None
+    mask : ndarray of bool or None
         True = attend; rank 3, every axis 1 or that of [n_heads, seq_q, seq_k].
-    bias : numpy.ndarray or None
+    bias : ndarray or None
         Added to the score, in type `work`; shaped like `mask`; -inf hides.
-    sink : numpy.ndarray or None
+    sink : ndarray or None
         One extra logit per query head in type `work`, ``[n_heads]``.
     """
 
@@ -154,7 +153,7 @@ def attention_problem(
     Returns
     -------
     problem : Problem
-    tensors : tuple of numpy.ndarray
+    tensors : tuple of ndarray
         q, k and v in the type ``problem.work``, in any memory order.
 
     Raises
@@ -168,7 +167,7 @@ def attention_problem(
         check_tensor("v", v, _VALUE),
     )
     result = _one_dtype(*tensors, dtype)
-    work = compute_dtype(result)
+    work = np.dtype(np.float64 if result == np.float64 else np.float32)
     sizes = _sizes(*tensors)
     left, right = check_band(causal, window)
     full = (sizes["n_heads"], sizes["seq_q"], sizes["seq_k"])
@@ -188,13 +187,16 @@ def attention_problem(
         bias=check_bias(bias, full, work),
         sink=check_sink(sink, sizes["n_heads"], work),
     )
-    return problem, _in_work_type(tensors, result, work)
+    return problem, in_work_type(problem, tensors)
 
 
-def _in_work_type(tensors: Tensors, result: np.dtype, work: np.dtype) -> Tensors:
+def in_work_type(problem: Problem, tensors: Tensors) -> Tensors:
+    """Return q, k and v in the type ``problem.work``, rounded to its dtype first."""
+    if problem.dtype == problem.work == tensors[0].dtype:
+        return tensors
     with np.errstate(all="ignore"):
         return tuple(
-            tensor.astype(result, copy=False).astype(work, copy=False)
+            tensor.astype(problem.dtype, copy=False).astype(problem.work, copy=False)
             for tensor in tensors
         )
 
@@ -215,7 +217,8 @@ def _one_dtype(
         wanted = None
     if wanted is None or not is_float(wanted):
         raise DTypeError(
-            f"dtype has {shown(dtype)}; expected float32, float64, float16 or bfloat16"
+            f"dtype has {shown(dtype)}; expected float32, float64, float16 or "
+            "bfloat16; q, k and v are converted to it"
         )
     return wanted
 
@@ -231,7 +234,7 @@ def _sizes(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, int]:
     if v.shape[1] != n_kv_heads:
         raise ShapeError(
             f"k and v have {n_kv_heads} and {v.shape[1]} heads; expected equal "
-            "n_kv_heads"
+            "n_kv_heads; every key has one value"
         )
     if key_dim != head_dim:
         raise ShapeError(

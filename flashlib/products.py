@@ -23,12 +23,12 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    a, b : numpy.ndarray
+    a, b : ndarray
         ``[n, depth]`` and ``[depth, width]``.
 
     Returns
     -------
-    numpy.ndarray
+    ndarray
         ``[n, width]``; zeros if `depth` is 0.
 
     Examples

@@ -25,7 +25,7 @@ def block_scores(
         Scale, softcap and bias.
     h : int
         Query head.
-    q, k : numpy.ndarray
+    q, k : ndarray
         The rows and the keys of the block, C order, ``[len(rows), head_dim]``
         and ``[len(keys), head_dim]``.
     rows, keys : range
@@ -33,7 +33,7 @@ def block_scores(
 
     Returns
     -------
-    numpy.ndarray
+    ndarray
         ``[len(rows), len(keys)]``. Cells that nobody attends hold whatever
         their keys and biases hold.
     """

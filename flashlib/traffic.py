@@ -276,4 +276,7 @@ def roofline_seconds(
 def _positive(**numbers: float) -> None:
     for name, number in numbers.items():
         if not number > 0:
-            raise ArgumentError(f"{name} has {shown(number)}; expected a number > 0")
+            raise ArgumentError(
+                f"{name} has {shown(number)}; expected a number > 0; times and "
+                "intensities are divided by it"
+            )

@@ -24,7 +24,6 @@ __all__ = [
     "check_sink",
     "check_tensor",
     "check_tile",
-    "compute_dtype",
     "is_float",
 ]
 
@@ -36,11 +35,6 @@ _NATIVE = ("float32", "float64")
 def is_float(dtype: np.dtype) -> bool:
     """Whether flashlib computes with `dtype`, natively or after widening."""
     return dtype.name in (*_HALF, *_NATIVE) and dtype.isnative
-
-
-def compute_dtype(dtype: np.dtype) -> np.dtype:
-    """Return the type that work on `dtype` is done in: float32 or float64."""
-    return np.dtype(np.float64 if dtype == np.float64 else np.float32)
 
 
 def as_array(name: str, value: object) -> np.ndarray:
@@ -55,7 +49,8 @@ def as_array(name: str, value: object) -> np.ndarray:
         return np.asarray(value)
     except ValueError:
         raise ShapeError(
-            f"{name} has rows of different lengths; expected a rectangular array"
+            f"{name} has rows of different lengths; expected a rectangular array; an "
+            "axis has one length"
         ) from None
 
 
@@ -77,7 +72,7 @@ def check_tensor(name: str, value: object, axes: tuple[str, ...]) -> np.ndarray:
         )
     if array.ndim != len(axes):
         raise ShapeError(
-            f"{name} has shape {array.shape}; expected rank {len(axes)}, "
+            f"{name} has shape {array.shape}; expected rank {len(axes)}; its axes are "
             f"[{', '.join(axes)}]"
         )
     return array
@@ -96,7 +91,10 @@ def check_number(name: str, value: object, work: np.dtype, *, positive: bool) ->
     with np.errstate(all="ignore"):
         rounded = float(work.type(number))
     if not math.isfinite(rounded) or (positive and not rounded > 0):
-        raise ArgumentError(f"{name} has {shown(value)}; expected {expected} in {work}")
+        raise ArgumentError(
+            f"{name} has {shown(value)}; expected {expected} in {work}; scores are "
+            "computed in that type"
+        )
     return number
 
 
@@ -157,7 +155,10 @@ def check_band(causal: object, window: object) -> tuple[int | None, int | None]:
         If `causal` is no bool, or `window` no integer, pair or None.
     """
     if not isinstance(causal, (bool, np.bool_)):
-        raise ArgumentError(f"causal has {shown(causal)}; expected True or False")
+        raise ArgumentError(
+            f"causal has {shown(causal)}; expected True or False; later keys are "
+            "hidden or they are not"
+        )
     left, right = _window_sides(window)
     return (left, 0) if causal else (left, right)
 
@@ -169,7 +170,7 @@ def _window_sides(window: object) -> tuple[int | None, int | None]:
         if len(window) != 2:
             raise ArgumentError(
                 f"window has {shown(window)}; expected (left, right), an integer "
-                "or None"
+                "or None; a band has two sides"
             )
         why = "a side counts the keys beyond the row's own key; None means no limit"
         sides = zip(("window left", "window right"), window, strict=True)
@@ -250,11 +251,14 @@ def check_sink(sink: object, n_heads: int, work: np.dtype) -> np.ndarray | None:
         return None
     array = as_array("sink", sink)
     if not is_float(array.dtype):
-        raise DTypeError(f"sink has dtype {array.dtype}; expected a float type")
+        raise DTypeError(
+            f"sink has dtype {array.dtype}; expected a float type; a sink is one score "
+            "more; convert with astype"
+        )
     if array.shape != (n_heads,):
         raise ShapeError(
-            f"sink has shape {array.shape}; expected ({n_heads},), one logit per "
-            "query head"
+            f"sink has shape {array.shape}; expected ({n_heads},); there is one logit "
+            "per query head"
         )
     with np.errstate(all="ignore"):
         logits = np.ascontiguousarray(array.astype(work))
@@ -263,7 +267,7 @@ def check_sink(sink: object, n_heads: int, work: np.dtype) -> np.ndarray | None:
         head = int(np.argmax(bad))
         raise ArgumentError(
             f"sink has {array[head]} for head {head}; expected a finite logit in "
-            f"{work}, or -inf for no sink"
+            f"{work}; -inf stands for no sink"
         )
     return logits
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from flashlib.backends import Backend, get_backend
-from flashlib.batches import varlen_problem
 from flashlib.output import AttentionOutput
+from flashlib.varlen_problem import varlen_problem
 
 __all__ = ["flash_attention_varlen"]
 
@@ -33,10 +33,12 @@ def flash_attention_varlen(
 
     Parameters
     ----------
-    q : numpy.ndarray
+    q : ndarray
         ``[total_q, n_heads, head_dim]``.
-    k, v : numpy.ndarray
-        ``[total_k, n_kv_heads, head_dim]`` and ``[..., head_dim_v]``.
+    k : ndarray
+        ``[total_k, n_kv_heads, head_dim]``.
+    v : ndarray
+        ``[total_k, n_kv_heads, head_dim_v]``.
     cu_seqlens_q, cu_seqlens_k : array of int
         ``[segments + 1]``, starting at 0, never decreasing. Rows past the last
         entry belong to nobody: their out is 0, their lse -inf.

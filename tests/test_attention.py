@@ -263,7 +263,7 @@ def test_float32_stays_float32_in_the_loop():
         pytest.skip("the compiler is switched off")
     from numba import njit
 
-    from flashlib.backends.scalar import kernel_arrays
+    from flashlib.backends.arguments import kernel_arrays
 
     q, k, v = make_qkv(3)
     problem, tensors = flashlib.problem.attention_problem(q, k, v)

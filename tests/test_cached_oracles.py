@@ -53,15 +53,7 @@ def test_onnx_cases_that_can_be_said(way):
         except NotExpressible:
             skipped.add(case.name)
             continue
-        tolerance = {"bfloat16": 2e-2, "float16": 2e-3, "float32": 2e-6}
-        tolerance = tolerance[want.dtype.name]
-        np.testing.assert_allclose(
-            got.astype(np.float64),
-            want.astype(np.float64),
-            rtol=tolerance,
-            atol=tolerance,
-            err_msg=case.name,
-        )
+        onnx_cases.assert_near(got, want, case.name)
     assert skipped == not_said(way)
 
 

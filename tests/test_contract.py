@@ -57,7 +57,7 @@ def test_every_check_catches_a_mutant(name):
 
 def test_failures_names_the_values():
     broken = failures(MUTANTS["off_by_one"].attention)["causal_square"]
-    assert broken == "out is 0 at flat index 1; expected 0.5; 3 of 4 differ"
+    assert broken == "out has 0 at flat index 1; expected 0.5; 3 of 4 differ"
 
 
 def test_failures_reports_what_was_raised():

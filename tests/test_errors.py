@@ -43,17 +43,19 @@ CASES = {
     "rank of q": (
         {"q": X[0]},
         ShapeError,
-        "q has shape (4, 8); expected rank 3, [seq_q, n_heads, head_dim]",
+        "q has shape (4, 8); expected rank 3; its axes are [seq_q, n_heads, head_dim]",
     ),
     "rank of v": (
         {"v": K[None]},
         ShapeError,
-        "v has shape (1, 5, 2, 8); expected rank 3, [seq_k, n_kv_heads, head_dim_v]",
+        "v has shape (1, 5, 2, 8); expected rank 3; its axes are [seq_k, n_kv_heads, "
+        "head_dim_v]",
     ),
     "ragged k": (
         {"k": [[[1.0]], [[1.0, 2.0]]]},
         ShapeError,
-        "k has rows of different lengths; expected a rectangular array",
+        "k has rows of different lengths; expected a rectangular array; an axis has "
+        "one length",
     ),
     "lengths of k and v": (
         {"v": K[:4]},
@@ -63,7 +65,8 @@ CASES = {
     "heads of k and v": (
         {"v": K[:, :1]},
         ShapeError,
-        "k and v have 2 and 1 heads; expected equal n_kv_heads",
+        "k and v have 2 and 1 heads; expected equal n_kv_heads; every key has one "
+        "value",
     ),
     "head_dim": (
         {"q": X[..., :7]},
@@ -102,7 +105,8 @@ CASES = {
     "causal": (
         {"causal": "no"},
         ArgumentError,
-        "causal has 'no'; expected True or False",
+        "causal has 'no'; expected True or False; later keys are hidden or they are "
+        "not",
     ),
     "window 0": (
         {"window": 0},
@@ -122,18 +126,21 @@ CASES = {
     "window of three": (
         {"window": (1, 2, 3)},
         ArgumentError,
-        "window has (1, 2, 3); expected (left, right), an integer or None",
+        "window has (1, 2, 3); expected (left, right), an integer or None; a band has "
+        "two sides",
     ),
     "scale": (
         {"scale": np.inf},
         ArgumentError,
-        "scale has inf; expected a finite number in float32",
+        "scale has inf; expected a finite number in float32; scores are computed in "
+        "that type",
     ),
     "scale beyond float32": ({"scale": 1e39}, ArgumentError, "scale has 1e+39; "),
     "softcap 0": (
         {"softcap": 0.0},
         ArgumentError,
-        "softcap has 0.0; expected a finite number > 0 in float32",
+        "softcap has 0.0; expected a finite number > 0 in float32; scores are computed "
+        "in that type",
     ),
     "softcap below float32": ({"softcap": 1e-60}, ArgumentError, "softcap has 1e-60; "),
     "softcap negative": ({"softcap": -1.0}, ArgumentError, "softcap has -1.0; "),
@@ -165,14 +172,14 @@ CASES = {
     "sink shape": (
         {"sink": np.zeros(2)},
         ShapeError,
-        "sink has shape (2,); expected (4,), one logit per query head",
+        "sink has shape (2,); expected (4,); there is one logit per query head",
     ),
     "sink dtype": ({"sink": np.zeros(4, int)}, DTypeError, "sink has dtype int64; "),
     "sink nan": (
         {"sink": np.array([0, 0, np.nan, 0])},
         ArgumentError,
-        "sink has nan for head 2; expected a finite logit in float32, or -inf for no "
-        "sink",
+        "sink has nan for head 2; expected a finite logit in float32; -inf stands for "
+        "no sink",
     ),
     "sink inf": ({"sink": np.full(4, np.inf)}, ArgumentError, "sink has inf for head "),
     "sink beyond": ({"sink": np.full(4, 1e39)}, ArgumentError, "sink has 1e+39 for "),
@@ -206,7 +213,8 @@ CASES = {
     "algorithm": (
         {"algorithm": "fast"},
         ArgumentError,
-        "algorithm has 'fast'; expected one of auto, flash, materialized",
+        "algorithm has 'fast'; expected one of auto, flash, materialized; 'auto' "
+        "leaves it to the backend",
     ),
     "unhashable algorithm": ({"algorithm": []}, ArgumentError, "algorithm has []; "),
 }
@@ -229,7 +237,7 @@ def test_message_form(name):
     text = str(caught.value)
     assert "\n" not in text and not text.endswith(".")
     assert re.match(r"^[a-z]\w*(, \w+)*( and \w+)?( left| right)? ha(s|ve) ", text)
-    assert text.count("; ") >= 1 and "; expected " in text
+    assert text.count("; ") >= 2 and "; expected " in text
 
 
 SHARED = {name for name in CASES if not CASES[name][0].keys() & {"tile", "algorithm"}}

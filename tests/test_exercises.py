@@ -1,12 +1,14 @@
 """Every checker is certified: it passes what is right and refuses what is not."""
 
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import nbformat
 import numpy as np
 import pytest
 
+from flashlib.errors import Refused
 from flashlib.exercises.catalogue import catalogue
 from flashlib.exercises.exercise import Exercise, expect_close
 from flashlib.exercises.guard import WrongStepError, own_copy
@@ -80,6 +82,17 @@ def test_numbers_may_come_as_an_array(number):
     assert report.passed is True, report
 
 
+@pytest.mark.parametrize("number", [n for n, x in EXERCISES.items() if x.value])
+def test_numbers_may_come_as_fractions(number):
+    def fractions(value):
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(fractions, value))
+        return Fraction(value) if np.isfinite(value) else value
+
+    report = EXERCISES[number].check(fractions(EXERCISES[number].right_answer()))
+    assert report.passed is True, report
+
+
 def spoiling(answer):
     """Answer rightly, and write over every array that came in."""
 
@@ -112,13 +125,31 @@ def test_blame_falls_on_whose_code_raised():
     assert "your code raised" not in said
 
 
+def says_no(*call):
+    try:
+        return EXERCISES["12.3"].solution(*call)
+    except Refused:
+        raise Refused("no") from None
+
+
 @pytest.mark.parametrize(
     ("number", "answer", "said"),
     [
+        ("1.3", lambda *_: np.array([2.0]), "expected 1 number, the score"),
+        ("3.3", EXERCISES["3.3"].wrong["None for no r"], "expected math.nan"),
+        ("4.1", [None, -2, 0, -2, 0, 0], "entry 0 is None; expected a number"),
+        ("7.2", lambda _: (0.0, 8.0), "expected a pair of whole numbers"),
+        ("7.2", lambda head: range(2 * head, 8), "expected a pair of whole numbers"),
+        ("7.2", lambda head: slice(2 * head, 8), "expected a pair of whole numbers"),
         ("9.3", lambda *_: np.array(128), "expected a list of 2"),
+        ("12.3", lambda asked, *_: (asked, "why not"), "expected 'flash'"),
+        ("12.3", EXERCISES["12.3"].wrong["last resort"], "expected it to raise Ref"),
+        ("12.3", says_no, "it says 'no'; expected 'it keeps all scores of a head' in"),
         ("14.3", lambda *_: np.array([66]), "expected a number: the tokens"),
         ("14.3", lambda *_: np.nan, "is nan; not whole"),
         ("17.3", lambda *_: ("moving", 8), "('ones moving', 3)"),
+        ("18.1", ["0", "0", "1", "0", "0", "1"], "expected 6 times the number"),
+        ("21.1", [(76, 6), (102, 4), (25, 2)], "because partition 25 has from its"),
         ("21.3", lambda *_: np.zeros((128, 1)), "whole numbers of an integer type"),
     ],
 )
@@ -152,7 +183,8 @@ def test_wrong_answer_is_refused_with_its_values(number, name):
     report = EXERCISES[number].check(EXERCISES[number].wrong[name])
     assert report.passed is False, report
     said = repr(report).rpartition("✗")[2].partition("\n")[2]
-    assert re.search(r"\d|nan|inf|None|True|False", said), f"no values in: {said!r}"
+    values = r"\d|nan|inf|None|True|False|'\w+'"  # a value may be a word
+    assert re.search(values, said), f"no values in: {said!r}"
 
 
 @pytest.mark.parametrize("number", EXERCISES)

@@ -114,7 +114,7 @@ def test_the_rule_notices_what_is_wrong():
     report = assert_accurate(good, q, k, v)
     assert report.ok and report.out == report.plain
     worst = good._replace(out=good.out + 10 * report.allowed)
-    with pytest.raises(AssertionError, match="out is off by"):
+    with pytest.raises(AssertionError, match="out has an error of"):
         assert_accurate(worst, q, k, v)
     with pytest.raises(AssertionError, match="lse uses"):
         assert_accurate(good._replace(lse=good.lse + 1e-4), q, k, v)

@@ -42,7 +42,7 @@ CORE = (
         "What is computed",
         "A problem is stated and validated once: sizes, the band of keys that each "
         "row may see, scale, softcap, masks.",
-        "problem batches validation layout masks",
+        "problem decode_problem varlen_problem validation integer_arrays layout masks",
         "",
     ),
     (
@@ -90,9 +90,9 @@ INSTRUMENTS = (
         "Inputs, oracle and errors in units; the contract as runnable checks; the "
         "museum of wrong kernels; counted experiments and timed measurements.",
         "testing testing/**/* experiments/* measure/**/* contract/__init__ "
-        "contract/check contract/run mutants/__init__ mutants/mutant mutants/loop "
-        "mutants/call",
-        "contract/* mutants/*",
+        "contract/check contract/run mutants/__init__ mutants/mutant "
+        "mutants/loop/plain mutants/loop/call",
+        "contract/* mutants/**/*",
     ),
     (
         "The book's own machinery",

@@ -61,7 +61,10 @@ def get_backend(backend: str | Backend = "auto") -> Backend:
         return _best()
     if not known_name:
         known = ", ".join(("auto", *_ENTRIES))
-        raise ArgumentError(f"backend has {shown(backend)}; expected one of {known}")
+        raise ArgumentError(
+            f"backend has {shown(backend)}; expected one of {known}; an instance of "
+            "Backend will do as well"
+        )
     try:
         return _load(backend)
     except ImportError:

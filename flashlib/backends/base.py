@@ -1,10 +1,9 @@
 """Let every backend answer every call, and say no with a reason (chapter 5).
 
 A backend is a class whose every method works. This base class is itself the
-NumPy backend: no compiler, tiles of keys against blocks of rows. Subclasses
-override what they do better. `choose` is the gate: it turns "auto" into an
-algorithm and a reason, and refuses an explicit algorithm that the backend does
-not run.
+NumPy backend; subclasses override what they do better. `choose` is the gate: it
+turns "auto" into an algorithm and a reason, and refuses an explicit algorithm that
+the backend does not run.
 
 Tensors arrive validated and in the work type of the problem, float32 or
 float64, in any memory order; results leave in the work type.
@@ -15,23 +14,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flashlib.backends.numpy_tiles import attend_in_tiles
 from flashlib.backends.splits import attend_in_parts
-from flashlib.backends.tile_walk import finish, take_tile
-from flashlib.chains import CHAIN, DEFAULT_TILE, shortest_tile
+from flashlib.chains import DEFAULT_TILE, shortest_tile
 from flashlib.errors import ArgumentError, Refused, shown
-from flashlib.masks import key_tiles
-from flashlib.online_softmax import OnlineSoftmax
 from flashlib.output import AttentionOutput
 from flashlib.problem import Problem
 from flashlib.reference import materialize
-from flashlib.scores import head_copy
 
 __all__ = ["ALGORITHMS", "Backend", "Choice"]
 
 ALGORITHMS = ("auto", "flash", "materialized")
-
-# Rows per block of the NumPy loop: enough to amortize the cost of a call.
-BLOCK_ROWS = 256
 
 
 class Choice(NamedTuple):
@@ -68,7 +61,7 @@ class Backend:
         if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
             raise ArgumentError(
                 f"algorithm has {shown(algorithm)}; expected one of "
-                f"{', '.join(ALGORITHMS)}"
+                f"{', '.join(ALGORITHMS)}; 'auto' leaves it to the backend"
             )
         if algorithm == "auto":
             return self.preferred(problem)
@@ -92,8 +85,8 @@ class Backend:
     ) -> AttentionOutput:
         """Run attention of `seq_q` rows; `algorithm` is one that `choose` gave.
 
-        A `tile` that would cut the keys into thousands of small tiles is made
-        longer: rounding errors of so many additions would show.
+        A `tile` below :func:`~flashlib.chains.shortest_tile` is made longer: the
+        rounding errors of so many additions would show.
         """
         if algorithm == "materialized":
             return self.materialized(problem, q, k, v)
@@ -104,6 +97,12 @@ class Backend:
     ) -> AttentionOutput:
         """Run with the whole score matrix of a head at a time."""
         return materialize(problem, q, k, v)
+
+    def flash(
+        self, problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int
+    ) -> AttentionOutput:
+        """Run online softmax over tiles of `tile` keys, one block of rows a time."""
+        return attend_in_tiles(problem, q, k, v, tile)
 
     def decode(
         self,
@@ -120,11 +119,13 @@ class Backend:
         ----------
         problem : Problem
             Of one sequence: `seq_q` new tokens over `seq_k` = capacity keys.
-        q : numpy.ndarray
+        q : ndarray
             ``[batch, seq_q, n_heads, head_dim]``.
-        k_cache, v_cache : numpy.ndarray
-            ``[batch, seq_k, n_kv_heads, head_dim]`` and ``[..., head_dim_v]``.
-        cache_seqlens : numpy.ndarray of int
+        k_cache : ndarray
+            ``[batch, seq_k, n_kv_heads, head_dim]``.
+        v_cache : ndarray
+            ``[batch, seq_k, n_kv_heads, head_dim_v]``.
+        cache_seqlens : ndarray of int
             Live keys per sequence, ``[batch]``; later slots are not read.
         num_splits : int, optional
             Cut the keys into as many parts; default: the backend decides, and runs
@@ -152,9 +153,11 @@ class Backend:
         ----------
         problem, q, cache_seqlens, num_splits
             As in :meth:`decode`.
-        k_pages, v_pages : numpy.ndarray
-            ``[num_blocks, block_len, n_kv_heads, head_dim]``, ``[..., head_dim_v]``.
-        block_table : numpy.ndarray of int
+        k_pages : ndarray
+            ``[num_blocks, block_len, n_kv_heads, head_dim]``.
+        v_pages : ndarray
+            ``[num_blocks, block_len, n_kv_heads, head_dim_v]``.
+        block_table : ndarray of int
             ``[batch, max_blocks]``, page numbers in the order of the tokens.
         """
         result = _empty(problem, len(q))
@@ -181,9 +184,9 @@ class Backend:
         ----------
         problem : Problem
             Of all rows together.
-        q, k, v : numpy.ndarray
+        q, k, v : ndarray
             ``[total_q, n_heads, head_dim]`` and so on.
-        segments : numpy.ndarray of int
+        segments : ndarray of int
             ``[n, 4]``: first query, queries, first key, keys.
         """
         shape = (problem.seq_q, problem.n_heads)
@@ -231,52 +234,8 @@ class Backend:
         else:
             result.out[b], result.lse[b] = self.in_parts(live, q[b], k, v, num_splits)
 
-    def flash(
-        self, problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int
-    ) -> AttentionOutput:
-        """Run online softmax over tiles of `tile` keys, one block of rows a time."""
-        seq_q, n_heads = problem.seq_q, problem.n_heads
-        form = (seq_q, n_heads), problem.head_dim_v, problem.work
-        out, lse = result = AttentionOutput.empty(*form)
-        for h in range(n_heads):
-            kv_head = h // problem.group
-            q_head, k_head, v_head = (
-                head_copy(q, h),
-                head_copy(k, kv_head),
-                head_copy(v, kv_head),
-            )
-            for start in range(0, seq_q, BLOCK_ROWS):
-                rows = range(start, min(start + BLOCK_ROWS, seq_q))
-                block = slice(rows.start, rows.stop)
-                out[block, h], lse[block, h] = _flash_block(
-                    problem, h, rows, q_head[block], k_head, v_head, tile
-                )
-        return result
-
 
 def _empty(problem: Problem, batch: int) -> AttentionOutput:
     """Return room for the rows of `batch` sequences."""
     rows = (batch, problem.seq_q, problem.n_heads)
     return AttentionOutput.empty(rows, problem.head_dim_v, problem.work)
-
-
-def _flash_block(
-    problem: Problem,
-    h: int,
-    rows: range,
-    q: np.ndarray,
-    k: np.ndarray,
-    v: np.ndarray,
-    tile: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Walk the keys of one block of rows of one head."""
-    form = problem.head_dim_v, problem.work, (len(rows),)
-    state = OnlineSoftmax.start(*form, problem.sinks[h])
-    before = OnlineSoftmax.identity(*form)
-    attends = np.zeros(len(rows), bool)
-    for n, keys in enumerate(key_tiles(problem, rows, tile)):
-        if n and n % CHAIN == 0:
-            before, state = before.merge(state), OnlineSoftmax.identity(*form)
-        state, seen = take_tile(problem, h, (q, k, v), rows, keys, state)
-        attends |= seen
-    return finish(before.merge(state), attends)

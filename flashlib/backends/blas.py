@@ -1,8 +1,9 @@
 """Keep the score matrix, and say no to everything else (chapters 9, 12).
 
-The products of a head are the vendor's, over all of its scores: they have to
-exist. What that costs is memory, and the passes over it. This backend is the
-opponent that the others have to beat.
+All scores of a head exist at once: what that costs is memory, and the passes over
+it. Their products are the vendor's, called for small blocks that
+:mod:`flashlib.products` adds up in a fixed order, so that no number of threads
+changes a bit. This backend is the opponent that the others have to beat.
 """
 
 from concurrent.futures import ThreadPoolExecutor

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from flashlib.backends.arguments import band_rules, kernel_arrays, ready
 from flashlib.backends.base import Backend, Choice
-from flashlib.backends.scalar import kernel_arrays
 from flashlib.chains import DEFAULT_TILE
 from flashlib.kernels.blocked import build_blocked
 from flashlib.kernels.decode import build_decode
@@ -14,6 +14,8 @@ from flashlib.problem import Problem
 
 __all__ = ["BlockedBackend"]
 
+# Keys per tile at most: one chain of additions. A longer tile is walked in such ones.
+LONGEST_TILE = DEFAULT_TILE
 # Blocks of query rows that share a tile of keys, and jobs that every thread
 # should at least find, so that none waits long for the last one.
 MOST_BLOCKS = 4
@@ -25,7 +27,10 @@ WORTH_FLOPS = 8 * 10**6
 
 
 class BlockedBackend(Backend):
-    """Query tiles times key tiles, in registers: the fastest one here."""
+    """Query tiles times key tiles, in registers: the fastest one here.
+
+    A tile has `LONGEST_TILE` keys at most, in a whole number of panels.
+    """
 
     name = "blocked"
 
@@ -37,7 +42,11 @@ class BlockedBackend(Backend):
 
     def preferred(self, problem: Problem) -> Choice:
         """Return the only algorithm of this backend."""
-        return Choice("flash", "register tiles on all cores: fastest on a processor")
+        return Choice(
+            "flash",
+            f"register tiles of at most {LONGEST_TILE} keys on all cores: fastest on a "
+            "processor",
+        )
 
     def flash(
         self, problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int
@@ -91,7 +100,7 @@ class BlockedBackend(Backend):
         if result.lse.size == 0:
             return result
         k_pages, v_pages = with_whole_rows(k_pages), with_whole_rows(v_pages)
-        keys = int(np.sum(cache_seqlens)) * problem.n_kv_heads
+        keys = int(cache_seqlens.sum()) * problem.n_kv_heads
         n_bytes = keys * (q.shape[3] + problem.head_dim_v) * problem.work.itemsize
         n_workers = workers() if n_bytes >= WORTH_BYTES else 1
         launch(
@@ -103,9 +112,7 @@ class BlockedBackend(Backend):
             ready(cache_seqlens),
             problem.n_kv_heads,
             ready(problem.sinks),
-            problem.work.type(problem.scale),
-            problem.work.type(problem.softcap or 0),
-            *problem.reach,
+            *band_rules(problem),
             num_splits or 0,
             n_workers,
             *result,
@@ -124,11 +131,6 @@ def with_whole_rows(pages: np.ndarray) -> np.ndarray:
 def places(pages: np.ndarray) -> tuple[int, ...]:
     """Return the address of the first row, and the bytes from one to the next."""
     return (pages.__array_interface__["data"][0], *pages.strides[:3])
-
-
-def ready(array: np.ndarray) -> np.ndarray:
-    """Return the array in the one form that kernels know, a copy if need be."""
-    return array if array.flags.carray else np.require(array, requirements="CAW")
 
 
 def attend_segments(
@@ -155,11 +157,9 @@ def attend_segments(
     launch(
         build_blocked,
         *kernel_arrays(problem, q, k, v),
-        problem.work.type(problem.scale),
-        problem.work.type(problem.softcap or 0),
-        *problem.reach,
+        *band_rules(problem),
         segments.astype(np.int64, copy=False),
-        -(-min(tile, DEFAULT_TILE, max(longest, 1)) // rows) * rows,
+        -(-min(tile, LONGEST_TILE, max(longest, 1)) // rows) * rows,
         max(1, min(MOST_BLOCKS, n_lanes // (lanes * JOBS_PER_WORKER * n_workers))),
         n_workers,
         *result,

@@ -44,7 +44,7 @@ def attend_in_parts(
     Parameters
     ----------
     problem : Problem
-    q, k, v : numpy.ndarray
+    q, k, v : ndarray
         In the work type of the problem.
     num_splits : int
         More parts than keys are as many as keys; a part longer than a stretch

@@ -24,7 +24,7 @@ def take_tile(
     ----------
     problem : Problem
     h : int
-    tensors : tuple of numpy.ndarray
+    tensors : tuple of ndarray
         q of these rows; k and v of all keys of the head.
     rows, keys : range
         Where they lie in the problem.
@@ -33,7 +33,7 @@ def take_tile(
     Returns
     -------
     OnlineSoftmax
-    numpy.ndarray of bool
+    ndarray of bool
         Which rows attended one of the keys.
     """
     q, k, v = tensors

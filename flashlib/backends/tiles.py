@@ -7,9 +7,8 @@ instance is a backend like any other: ``flash_attention(..., backend=TilesBacken
 import numpy as np
 
 from flashlib.backends.base import Choice
-from flashlib.backends.simd import SimdBackend
+from flashlib.backends.row_loop import RowLoop
 from flashlib.kernels.lane_product import LANES
-from flashlib.kernels.launch import launch, workers
 from flashlib.kernels.tiles import build_tiles
 from flashlib.output import AttentionOutput
 from flashlib.problem import Problem
@@ -17,10 +16,12 @@ from flashlib.problem import Problem
 __all__ = ["TilesBackend"]
 
 
-class TilesBackend(SimdBackend):
+class TilesBackend(RowLoop):
     """Query rows as lanes: scores transposed, every key read once per tile."""
 
     name = "tiles"
+    build = staticmethod(build_tiles)
+    parallel = True
 
     def preferred(self, problem: Problem) -> Choice:
         """Return the only algorithm of this backend."""
@@ -34,7 +35,3 @@ class TilesBackend(SimdBackend):
         # subtle: a sum of values too small to represent is +0 or -0, and 0 times a
         # hidden value may decide which. Adding +0 makes both +0.
         return AttentionOutput(np.add(out, 0, out=out), lse)
-
-    def _run(self, *arguments) -> None:
-        *inputs, out, lse = arguments
-        launch(build_tiles, *inputs, workers(), out, lse)

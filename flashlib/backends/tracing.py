@@ -22,7 +22,8 @@ class Call(NamedTuple):
     Attributes
     ----------
     operation : str
-        ``"choose"``, ``"prefill"``, ``"decode"``, ``"paged"`` or ``"varlen"``.
+        The method of :class:`~flashlib.backends.Backend` that was called, such as
+        ``"choose"`` or ``"prefill"``.
     seconds : float
         Wall time.
     problem : Problem
@@ -37,8 +38,9 @@ class Call(NamedTuple):
 class Tracing(Backend):
     """Wrap a backend: the same answers, and a list of what was asked.
 
-    Every operation is handed on by name, so that what is traced can be read
-    here; nothing is traced twice when one operation of `inner` uses another.
+    Every method is handed on by name, so that what is traced can be read here, and
+    none answers for `inner`. Nothing is traced twice when one operation of `inner`
+    uses another.
 
     Parameters
     ----------
@@ -104,6 +106,18 @@ class Tracing(Backend):
         options = {"algorithm": algorithm, "tile": tile}
         return self._timed("prefill", problem, self.inner.prefill, q, k, v, **options)
 
+    def materialized(
+        self, problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray
+    ) -> AttentionOutput:
+        """Run the score matrix of `inner`."""
+        return self._timed("materialized", problem, self.inner.materialized, q, k, v)
+
+    def flash(
+        self, problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int
+    ) -> AttentionOutput:
+        """Run the tiles of `inner`."""
+        return self._timed("flash", problem, self.inner.flash, q, k, v, tile)
+
     def decode(
         self,
         problem: Problem,
@@ -141,6 +155,18 @@ class Tracing(Backend):
     ) -> AttentionOutput:
         """Run the packed batch of `inner`."""
         return self._timed("varlen", problem, self.inner.varlen, q, k, v, segments)
+
+    def in_parts(
+        self,
+        problem: Problem,
+        q: np.ndarray,
+        k: np.ndarray,
+        v: np.ndarray,
+        num_splits: int,
+    ) -> AttentionOutput:
+        """Run the parts of `inner`."""
+        tensors = (q, k, v, num_splits)
+        return self._timed("in_parts", problem, self.inner.in_parts, *tensors)
 
     def _timed(
         self, operation: str, problem: Problem, run: Callable, *arguments, **options

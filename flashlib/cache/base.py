@@ -99,6 +99,7 @@ def _float_type(dtype: np.typing.DTypeLike) -> np.dtype:
         kind = None
     if kind is None or not is_float(kind):
         raise DTypeError(
-            f"dtype has {shown(dtype)}; expected float32, float64, float16 or bfloat16"
+            f"dtype has {shown(dtype)}; expected float32, float64, float16 or "
+            "bfloat16; keys and values are kept in it"
         )
     return kind

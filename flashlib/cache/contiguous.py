@@ -66,8 +66,10 @@ class ContiguousCache(Cache):
 
         Parameters
         ----------
-        k, v : numpy.ndarray
-            ``[batch, n_new, n_kv_heads, head_dim]`` and ``[..., head_dim_v]``.
+        k : ndarray
+            ``[batch, n_new, n_kv_heads, head_dim]``.
+        v : ndarray
+            ``[batch, n_new, n_kv_heads, head_dim_v]``.
 
         Raises
         ------

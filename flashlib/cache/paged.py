@@ -94,8 +94,10 @@ class PagedCache(Cache):
 
         Parameters
         ----------
-        k, v : numpy.ndarray
-            ``[batch, n_new, n_kv_heads, head_dim]`` and ``[..., head_dim_v]``.
+        k : ndarray
+            ``[batch, n_new, n_kv_heads, head_dim]``.
+        v : ndarray
+            ``[batch, n_new, n_kv_heads, head_dim_v]``.
 
         Raises
         ------
@@ -162,7 +164,10 @@ class PagedCache(Cache):
     def _row(self, seq: int) -> int:
         seq = check_integer("seq", seq, 0, "rows count from 0")
         if seq >= self._rows:
-            raise ArgumentError(f"seq has {seq}; expected 0 to {self._rows - 1}, a row")
+            raise ArgumentError(
+                f"seq has {seq}; expected 0 to {self._rows - 1}; the cache has "
+                f"{self._rows} rows"
+            )
         return seq
 
     def _pages(self, length: int) -> int:

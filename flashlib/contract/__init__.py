@@ -1,5 +1,7 @@
 """The contract as checks that run over any attention function (book).
 
+Examples
+--------
 >>> from flashlib.contract import CHECKS, failures
 >>> CHECKS["window_counts_self"].rule
 'A window of w tokens counts the token itself.'

@@ -1,7 +1,5 @@
 """Checks of the rounding error, in units and as the source states it (book)."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
@@ -29,11 +27,13 @@ def _within_bound(attention, gain):
     call, exact, (bound, lse_bounds) = _case(gain)
     got = attention(*call)
     error = np.abs(got.out - exact.out).max()
-    assert error <= bound, f"error of out is {error:.3g}; expected at most {bound:.3g}"
+    assert error <= bound, (
+        f"out has an error of {error:.3g}; expected at most {bound:.3g}"
+    )
     errors = np.abs(got.lse - exact.lse)
     at = np.unravel_index(np.argmax(errors / lse_bounds), errors.shape)
     assert errors[at] <= lse_bounds[at], (
-        f"error of lse is {errors[at]:.3g}; expected at most {lse_bounds[at]:.3g}"
+        f"lse has an error of {errors[at]:.3g}; expected at most {lse_bounds[at]:.3g}"
     )
 
 
@@ -77,10 +77,14 @@ def error_when_long(attention):
         got = attention(q, scores, v, scale=1.0)
         bound = out_allowed(plain, 2.0**-23 * np.abs(v).max())
         error = np.abs(got.out[0, 0] - out).max()
-        said = f"with {len(v)} keys"
-        assert error <= bound, f"out {said} is off by {error:.3g} of {bound:.3g}"
+        n = len(v)
+        assert error <= bound, (
+            f"out has an error of {error:.3g} at {n} keys; expected at most {bound:.3g}"
+        )
         error, bound = abs(got.lse.item() - lse), lse_allowed(lse, 0.0)
-        assert error <= bound, f"lse {said} is off by {error:.3g} of {bound:.3g}"
+        assert error <= bound, (
+            f"lse has an error of {error:.3g} at {n} keys; expected at most {bound:.3g}"
+        )
 
 
 @topic.check("The published check: lengths 1, 17, 100, causal, outputs within 1e-4.")
@@ -88,4 +92,6 @@ def published(attention):
     for index, seq in enumerate((1, 17, 100)):
         call, reference = _published(index, seq)
         error = np.abs(attention(*call, causal=True).out - reference).max()
-        assert error < 1e-4, f"error is {error:.3g} at {seq} tokens; expected 1e-4"
+        assert error < 1e-4, (
+            f"out has an error of {error:.3g} at {seq} tokens; expected less than 1e-4"
+        )

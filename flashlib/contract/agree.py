@@ -1,7 +1,5 @@
 """Inputs small enough to read, and comparisons that show their values (book)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashlib.contract.dense import dense
@@ -58,7 +56,7 @@ def _close(seen: np.ndarray, want: np.ndarray, name: str, said: str) -> None:
     if not fine.all():
         at = int(np.argmin(fine))
         raise AssertionError(
-            f"{name}{where} is {seen[at]:.7g} at flat index {at}; "
+            f"{name}{where} has {seen[at]:.7g} at flat index {at}; "
             f"expected {want[at]:.7g}; {np.sum(~fine)} of {fine.size} differ"
         )
 
@@ -76,7 +74,7 @@ def same_bits(one, other, said: str) -> None:
         if differ.any():
             at = int(np.argmax(differ)) // a.itemsize
             raise AssertionError(
-                f"{name} {said} is {np.ravel(b)[at]:.9g} at flat index {at}; "
+                f"{name} {said} has {np.ravel(b)[at]:.9g} at flat index {at}; "
                 f"expected the bits of {np.ravel(a)[at]:.9g}"
             )
 

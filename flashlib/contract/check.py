@@ -1,7 +1,5 @@
 """What a check is: a rule in words, and a run that raises where it breaks (book)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -34,6 +32,8 @@ class Check:
 class Topic:
     """The checks of one module, in the order in which they are written.
 
+    Examples
+    --------
     >>> topic = Topic("arithmetic")
     >>> @topic.check("One and one are two.")
     ... def sum_of_ones(attention):

@@ -1,7 +1,5 @@
 """Checks of rows that attend to nothing, and of sizes of zero (book)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashlib.contract.agree import agree, col, draw, ones, zeros
@@ -41,4 +39,5 @@ def zero_sizes(attention):
     agree(attention(zeros(2), zeros(0), zeros(0)), [0, 0], [-np.inf, -np.inf])
     got = attention(zeros(0), ones(3), ones(3), causal=True)
     shapes = got.out.shape, got.lse.shape
-    assert shapes == ((0, 1, 1), (0, 1)), f"shapes of out and lse are {shapes}"
+    want = (0, 1, 1), (0, 1)
+    assert shapes == want, f"out and lse have shapes {shapes}; expected {want}"

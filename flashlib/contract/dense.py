@@ -1,12 +1,10 @@
 """The right answer, pair by pair, in a way of its own (book).
 
 The checks compare against this and not against `flashlib.materialized_attention`, so
-that the oracle of the package can be checked like everything else.  It decides for each
+that the oracle of the package can be checked like everything else. It decides for each
 query and key whether they meet, in Python integers, and normalizes through the
 logarithm of the sum instead of dividing by the sum.
 """
-
-from __future__ import annotations
 
 import numpy as np
 
@@ -23,6 +21,8 @@ def dense(q, k, v, *, dtype=np.float64, sink=None, **options) -> AttentionOutput
     dtype : dtype
         float64 for the right answer, float32 for what plain rounding costs.
 
+    Examples
+    --------
     >>> one = np.ones((3, 1, 1))
     >>> dense(one, one, np.arange(3.0).reshape(3, 1, 1), causal=True).out.ravel()
     array([0. , 0.5, 1. ])

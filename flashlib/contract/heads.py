@@ -1,7 +1,5 @@
 """Checks of heads, groups, widths and layouts (book)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashlib.contract.agree import agree, draw, right, same_bits
@@ -19,7 +17,7 @@ def grouped_heads(attention):
 
 @topic.check("Grouped heads equal repeated KV heads bit for bit.")
 def grouped_equals_repeated(attention):
-    q, k, v = draw(5, 70, n_heads=6, n_kv_heads=2, head_dim=3, seed=13)
+    q, k, v = draw(2, 70, n_heads=6, n_kv_heads=2, head_dim=3, seed=13)
     repeated = attention(q, np.repeat(k, 3, axis=1), np.repeat(v, 3, axis=1))
     same_bits(repeated, attention(q, k, v), "of grouped heads")
 
@@ -40,7 +38,7 @@ def odd_width(attention):
 
 @topic.check("Any strides give the bits of a contiguous copy.")
 def strides(attention):
-    q, k, v = draw(6, 20, n_heads=4, n_kv_heads=4, head_dim=6, seed=17)
+    q, k, v = draw(4, 20, n_heads=3, n_kv_heads=3, head_dim=6, seed=17)
     views = [
         [x[::2, ::2, 1::2] for x in (q, k, v)],
         [x[::-1] for x in (q, k, v)],
@@ -56,7 +54,7 @@ def strides(attention):
 def half_in_half_out(attention):
     q, k, v = (x.astype(np.float16) for x in draw(2, 5, head_dim=4, seed=18))
     got = attention(q, k, v)
-    seen = (got.out.dtype, got.lse.dtype)
-    assert seen == (np.float16, np.float32), f"dtypes of out and lse are {seen}"
+    seen, want = (got.out.dtype.name, got.lse.dtype.name), ("float16", "float32")
+    assert seen == want, f"out and lse have dtypes {seen}; expected {want}"
     exact = attention(*(x.astype(np.float32) for x in (q, k, v)))
     same_bits(got, exact._replace(out=exact.out.astype(np.float16)), "in float32")

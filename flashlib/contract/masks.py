@@ -1,7 +1,5 @@
 """Checks of masks and biases (book)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

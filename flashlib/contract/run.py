@@ -1,7 +1,5 @@
 """All checks by name, and the run of all of them over one function (book)."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from types import MappingProxyType

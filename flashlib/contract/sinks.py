@@ -1,7 +1,5 @@
 """Checks of attention sinks (book)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Checks of the softmax itself: scores large, deep, far apart, capped (book)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -43,7 +41,9 @@ def deep_scores(attention):
 def vanishing_weight(attention):
     for depth in (-100, -1e4, -3e38):
         out = attention(col(1), col(0, depth), col(0, 1), scale=1.0).out.item()
-        assert 0 <= out < 1e-30, f"out is {out:.3g} at a score of {depth:g}; expected 0"
+        assert 0 <= out < 1e-30, (
+            f"out has {out:.3g} at a score of {depth:g}; expected 0"
+        )
 
 
 @topic.check("A row with one key returns the value of that key to the bit.")
@@ -52,7 +52,7 @@ def single_key(attention):
     for score in (0.0, 3.25, -80.5, 2e4):
         got = attention(col(1), col(score), v, scale=1.0)
         out = got.out.ravel()
-        assert np.array_equal(out, v.ravel()), f"out is {out}; expected {v.ravel()}"
+        assert np.array_equal(out, v.ravel()), f"out has {out}; expected {v.ravel()}"
         agree(got, lse=score, said=f"at a score of {score:g}")
 
 

@@ -1,7 +1,5 @@
 """Checks around the ends of tiles, and of the rescale between them (book)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashlib.contract.agree import agree, col, draw, ones, right, zeros

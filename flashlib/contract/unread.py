@@ -1,7 +1,5 @@
 """Checks that what is hidden is not read, and that what is attended shows (book)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashlib.contract.agree import agree, col, draw, ones, unread, zeros

@@ -1,7 +1,5 @@
 """Checks of sliding windows (book)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashlib.contract.agree import agree, col, draw, ones, right, zeros

@@ -1,7 +1,5 @@
 """All exercises of the book by number (book)."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 

@@ -1,7 +1,5 @@
 """Exercises on a weighted mean of values (chapter 1)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -14,14 +12,8 @@ from flashlib.exercises.exercise import (
     expect_close,
     expect_numbers,
 )
+from flashlib.experiments.row_weights import weights_of
 from flashlib.row import KEYS, QUERY, SCORES, VALUES
-
-
-def weights_of(scores: np.ndarray) -> np.ndarray:
-    """Return the weights of a row straight from their definition, in float64."""
-    terms = np.exp(np.asarray(scores, dtype=np.float64))
-    return terms / terms.sum()
-
 
 # --- 1.1 ------------------------------------------------------------------------
 
@@ -62,7 +54,7 @@ def _all_six(answer: object) -> None:
 def six_weights_solution() -> list[float]:
     """Divide every power of e by the sum of all six."""
     terms = [2.718, 20.09, 7.389, 148.4, 54.60, 1.0]  # e to the 1, 3, 2, 5, 4, 0
-    return [round(term / sum(terms), 3) for term in terms]
+    return [round(term / sum(terms), 2) for term in terms]
 
 
 six_weights = Exercise(
@@ -158,12 +150,18 @@ write_attend = Exercise(
 # --- 1.3 ------------------------------------------------------------------------
 
 
+def _one_number(got: object) -> float:
+    number = np.ndim(got) == 0 and np.asarray(got).dtype.kind in "fiu"
+    expect(number, f"your function returned {got!r}; expected 1 number, the score")
+    return float(got)
+
+
 def _weight_when(score: float, others: np.ndarray) -> float:
     return float(weights_of(np.append(others, score))[-1])
 
 
 def _reaches(score_for: Callable, others: list[float], weight: float) -> None:
-    score = float(score_for(np.array(others, dtype=np.float64), weight))
+    score = _one_number(score_for(np.array(others, dtype=np.float64), weight))
     got = _weight_when(score, np.array(others))
     expect(
         abs(got - weight) < 1e-6,
@@ -186,7 +184,7 @@ def _other_odds(score_for: Callable) -> None:
 
 def _back_to_five(score_for: Callable) -> None:
     others = np.delete(SCORES, 3)
-    score = float(score_for(others, _weight_when(5.0, others)))
+    score = _one_number(score_for(others, _weight_when(5.0, others)))
     expect_close(score, 5.0, "the score that key 3 needs for the weight it has")
 
 
@@ -232,6 +230,7 @@ buy_weight = Exercise(
         "linear in the weight": lambda others, w: (
             np.log(np.exp(others).sum()) + 4 * (w - 0.5)
         ),
+        "an array of one": lambda others, w: np.array([score_for_weight(others, w)]),
     },
 )
 

@@ -1,7 +1,5 @@
 """Exercises on the bytes of score matrices (chapter 2)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,13 +1,13 @@
-"""Exercises on the reference value of a softmax (chapter 3)."""
-
-from __future__ import annotations
+"""Exercises on the anchor of a softmax (chapter 3)."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from flashlib.exercises.exercise import Exercise, Step, expect, expect_numbers
-from flashlib.exercises.references import (
+from flashlib.exercises.guard import WrongStepError
+from flashlib.experiments.row_weights import (
     exact_softmax,
     moved_softmax,
     shifted_softmax,
@@ -107,7 +107,7 @@ def _halves(*halves: np.ndarray) -> str:
 
 
 def _holds(policy: object, first: np.ndarray, second: np.ndarray) -> None:
-    """Refuse references that spoil the weights of one row."""
+    """Refuse anchors that spoil the weights of one row."""
     r1, r2 = _pair(policy, first, second)
     exact = exact_softmax(np.concatenate([first, second]))
     error = np.abs(moved_softmax(first, second, r1, r2) - exact).max() / exact.max()
@@ -149,15 +149,15 @@ def _random_rows(policy: object) -> None:
         _holds(policy, *map(np.float32, halves))
 
 
-def references_solution(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+def anchors_solution(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
     """Take the largest score so far, once for the first half and once for both."""
     r1 = first.max()
     return r1, max(r1, second.max())
 
 
-moving_reference = Exercise(
+moving_anchor = Exercise(
     "3.2",
-    "A reference that moves",
+    "An anchor that moves",
     2,
     (
         _rows_step("the row of six keys", (SCORES[:3], SCORES[3:])),
@@ -172,7 +172,7 @@ moving_reference = Exercise(
         _rows_step("hidden keys with score -inf", ([1.0, -np.inf], [-np.inf, 3.0])),
         Step("200 random rows of 2 to 64 keys", _random_rows),
     ),
-    references_solution,
+    anchors_solution,
     {
         "knows the max of the row": lambda a, b: (max(*a, *b), max(*a, *b)),
         "never moves": lambda a, b: (a.max(), a.max()),
@@ -214,9 +214,18 @@ def _constant_step(claim: str, low: float, high: float, n: int) -> Step:
     return Step(claim, test)
 
 
+def _or_nan(choose: Callable, low: float, high: float, n: int) -> float:
+    """Return what is chosen; None is told what stands for no anchor here."""
+    try:
+        return float(choose(low, high, n))
+    except WrongStepError as wrong:
+        hint = f"max in [{low:g}, {high:g}], n = {n}: where no r exists, expected"
+        raise WrongStepError(f"{wrong}\n{hint} math.nan") from None
+
+
 def _impossible_step(claim: str, low: float, high: float, n: int) -> Step:
     def test(choose: object) -> None:
-        chosen = float(choose(low, high, n))
+        chosen = _or_nan(choose, low, high, n)
         expect(
             math.isnan(chosen),
             f"max in [{low:g}, {high:g}], n = {n}: you choose r = {chosen:g}; expected "
@@ -236,9 +245,9 @@ def constant_solution(low: float, high: float, n: int) -> float:
     return (lowest + highest) / 2 if lowest <= highest else math.nan
 
 
-constant_reference = Exercise(
+constant_anchor = Exercise(
     "3.3",
-    "One reference for every row",
+    "One anchor for every row",
     3,
     (
         _constant_step("a range around zero", -11.4, 11.4, 511),
@@ -257,6 +266,11 @@ constant_reference = Exercise(
         "the bottom of the range": lambda low, high, n: low,
         "the middle, always": lambda low, high, n: (low + high) / 2,
         "never": lambda low, high, n: math.nan,
+        "None for no r": lambda low, high, n: (
+            None
+            if math.isnan(constant_solution(low, high, n))
+            else constant_solution(low, high, n)
+        ),
         "forgets that n terms add up": lambda low, high, n: (
             (low + high) / 2 if high - low <= 176 else math.nan
         ),
@@ -275,4 +289,4 @@ constant_reference = Exercise(
     },
 )
 
-EXERCISES = (read_the_cliff, moving_reference, constant_reference)
+EXERCISES = (read_the_cliff, moving_anchor, constant_anchor)

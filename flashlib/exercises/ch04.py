@@ -1,7 +1,5 @@
 """Exercises on the running state and its algebra (chapter 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import permutations
 
@@ -76,6 +74,7 @@ read_off = Exercise(
         "exponents_of_p": [-np.inf, 0, -1, 0, -1, -5],
         "final_max_known": [-np.inf, -2, -3, 0, -1, -5],
         "only_the_rises": [-np.inf, -2, -2],
+        "none_for_the_first": [None, -2, 0, -2, 0, 0],
     },
     value=True,
     right={"an_array": np.array([-np.inf, -2, 0, -2, 0, 0])},

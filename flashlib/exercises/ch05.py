@@ -1,7 +1,5 @@
 """Exercises on the tiled loop, its state and what it reads (chapter 5)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

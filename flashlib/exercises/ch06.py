@@ -1,7 +1,5 @@
 """Exercises on loop bounds and what they skip (chapter 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 
@@ -81,7 +79,7 @@ def _bounds(
         expect(
             got == want,
             f"kv_end({i}, {seq_q}, {seq_k}, causal={causal}) is {got}; "
-            f"row {i} attends to {want} keys{what}",
+            f"row {i} attends to {want} key{'s' * (want != 1)}{what}",
         )
 
 

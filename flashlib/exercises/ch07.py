@@ -1,7 +1,5 @@
 """Exercises on chains of additions, stripes and races (chapter 7)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -14,7 +12,7 @@ from flashlib.exercises.exercise import (
     expect_close,
     expect_numbers,
 )
-from flashlib.exercises.stripes import (
+from flashlib.experiments.races import (
     HEAD_DIM,
     N_HEADS,
     Log,
@@ -93,11 +91,15 @@ chains = Exercise(
 def _runs(columns: Callable, order: Iterable[int]) -> tuple[np.ndarray, list[Log]]:
     for head in range(N_HEADS):
         pair = columns(head)
-        whole = np.shape(pair) == (2,) and np.asarray(pair).dtype.kind in "iu"
-        fits = whole and 0 <= pair[0] < pair[1] <= N_HEADS * HEAD_DIM
+        listed = isinstance(pair, (tuple, list, np.ndarray)) and np.shape(pair) == (2,)
         expect(
-            fits,
-            f"columns({head}) is {pair}; expected first < stop within 0 to "
+            listed and np.asarray(pair).dtype.kind in "iu",
+            f"columns({head}) is {pair!r}; expected a pair of whole numbers, "
+            "(first, stop)",
+        )
+        expect(
+            0 <= pair[0] < pair[1] <= N_HEADS * HEAD_DIM,
+            f"columns({head}) is {pair!r}; expected first < stop within 0 to "
             f"{N_HEADS * HEAD_DIM}",
         )
     out, logs = run_heads(columns, order)

@@ -1,7 +1,5 @@
 """Exercises on bars, grids and tests that can fail (chapter 8)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Exercises on register tiles, lanes and tile sizes (chapter 9)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Exercises on the operations of a whole model (chapter 10)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 

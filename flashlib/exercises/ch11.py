@@ -1,7 +1,5 @@
 """Exercises on two terms of a time, and on whose gain it is (chapter 11)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Exercises on the break-even, and on a gate that gives its reason (chapter 12)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -172,7 +170,7 @@ def _choice(answer: Callable, case: tuple, algorithm: str) -> str:
     pair = isinstance(got, (tuple, list)) and len(got) == 2
     expect(pair, f"{case}: {got!r}; expected 2 things, (algorithm, reason)")
     right = got[0] == algorithm
-    expect(right, f"{case}: {got[0]!r} == {algorithm!r} is {right}")
+    expect(right, f"{case}: the algorithm is {got[0]!r}; expected {algorithm!r}")
     said = isinstance(got[1], str) and len(got[1].split())
     expect(bool(said), f"{case}: the reason is {got[1]!r}, with {said} words")
     return got[1]
@@ -183,9 +181,10 @@ def _raises(answer: Callable, case: tuple, error: type, words: str) -> None:
         got = answer(*case)
     except error as raised:
         said = str(raised)
-        expect(words in said, f"{case}: raised {said!r}, 0 times {words!r}")
+        expect(words in said, f"{case}: it says {said!r}; expected {words!r} in it")
         return
-    expect(False, f"{case}: {got!r}, raised None; expected {error.__name__}")
+    missed = f"your function returned {got!r}; expected it to raise {error.__name__}"
+    expect(False, f"{case}: {missed}")
 
 
 def _auto(answer: Callable) -> None:
@@ -206,7 +205,8 @@ def _refuses(answer: Callable) -> None:
 def _second_best(answer: Callable) -> None:
     refusals = {"materialized": TOO_LARGE}
     reason = _choice(answer, ("auto", "materialized", refusals), "flash")
-    expect(TOO_LARGE in reason, f"the reason is {reason!r}, 0 times {TOO_LARGE!r}")
+    said = f"the reason is {reason!r}; expected {TOO_LARGE!r} in it"
+    expect(TOO_LARGE in reason, said)
 
 
 def _neither(answer: Callable) -> None:

@@ -1,7 +1,5 @@
 """Exercises on margins, and on sums that can be imitated (chapter 13)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """Exercises on pages, their owners, and guesses that cost nothing (chapter 14)."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """Exercises on shapes, transposes and products of any size (chapter 15)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import ceil
 

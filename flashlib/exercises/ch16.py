@@ -1,7 +1,5 @@
 """Exercises on intensity, on layout and on who works longest (chapter 16)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Exercises on sums over partitions and what they cost (chapter 17)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 
@@ -122,6 +120,10 @@ def _test_one_product(answer: Callable) -> None:
         got == 1 and not others,
         f"the trace has {got} products and {others}; expected 1 and nothing else but "
         "a memset",
+    )
+    expect(
+        "memset" in counts,
+        "the trace has 0 memsets; expected 1, because the ones are made on the machine",
     )
 
 

@@ -1,7 +1,5 @@
 """Exercises on windows over a ring of slots (chapter 19)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

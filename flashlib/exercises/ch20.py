@@ -1,7 +1,5 @@
 """Exercises on heads as columns, and on the limits that they meet (chapter 20)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 
@@ -10,7 +8,7 @@ import numpy as np
 from flashlib.errors import ShapeError
 from flashlib.exercises.exercise import Exercise, Step, expect, expect_close
 from flashlib.programs import TkgConfig, attention_tkg
-from flashlib.programs.slot_call import decode_slots
+from flashlib.programs.cache_call import decode_slots
 
 # ---- 20.1 ----------------------------------------------------------------------------
 

@@ -1,7 +1,5 @@
 """Exercises on caches in slots and pages (chapter 21)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
@@ -11,7 +9,6 @@ from flashlib.exercises.exercise import (
     Exercise,
     Step,
     expect,
-    expect_close,
     expect_numbers,
 )
 from flashlib.programs.blocks import PARTITIONS
@@ -22,7 +19,6 @@ from flashlib.programs.tkg.sizes import resized_block_len
 # ---- 21.1 ----------------------------------------------------------------------------
 
 SLOT, N = 614, 8
-UNITS = {"strided": N, "sequential": 1, "pages of 4": 4}
 
 
 def _cell(unit: int) -> list[int]:
@@ -35,9 +31,20 @@ def _test_three_pairs(answer: object) -> None:
     expect_numbers(answer, (3, 2), "a partition and a free position")
 
 
-def _test_layout(place: int, name: str) -> Callable:
+def _test_layout(place: int, name: str, unit: int) -> Callable:
+    """Say which slots lie beside the one that was asked for."""
+
     def test(answer: object) -> None:
-        expect_close(list(answer[place]), _cell(UNITS[name]), f"{name}: the cell")
+        partition, free = _cell(unit)
+        run = free // unit * unit
+        slots = SlotLayout(N, unit).slots()[partition, run : run + unit]
+        beside = ", ".join(map(str, slots))
+        got = tuple(answer[place])
+        expect(
+            got == (partition, free),
+            f"{name}: the cell is {got}; expected {(partition, free)}, because "
+            f"partition {partition} has from its free position {run} on: {beside}",
+        )
 
     return test
 
@@ -57,9 +64,9 @@ cells = Exercise(
     stars=1,
     steps=(
         Step("three pairs", _test_three_pairs),
-        Step("strided", _test_layout(0, "strided")),
-        Step("sequential", _test_layout(1, "sequential")),
-        Step("pages of 4 tokens", _test_layout(2, "pages of 4")),
+        Step("strided", _test_layout(0, "strided", N)),
+        Step("sequential", _test_layout(1, "sequential", 1)),
+        Step("pages of 4 tokens", _test_layout(2, "pages of 4", 4)),
     ),
     solution=three_cells,
     wrong={

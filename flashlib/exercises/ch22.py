@@ -1,7 +1,5 @@
 """Exercises on tiles, cores and what they tell each other (chapter 22)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from itertools import combinations

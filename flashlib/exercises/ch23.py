@@ -1,7 +1,5 @@
 """Exercises on prefill beside decode (chapter 23)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,17 +1,18 @@
 """What an exercise is, and how an answer is checked step by step (book)."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
 
 from flashlib.exercises.guard import Guarded, UnfilledError, WrongStepError, is_stub
+from flashlib.exercises.remarks import REMARKS
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Exercise:
     steps : sequence of Step
         In the order in which a reader should mend them.
     solution : callable
-        The one solution; its source is shown on the page and run by the tests.  For a
+        The one solution; its source is shown on the page and run by the tests. For a
         `value` exercise it takes no arguments and returns the right answer.
     wrong : mapping of str to object
         Answers that the checker must refuse, by the name of their fault.
@@ -108,7 +109,8 @@ class Exercise:
         if is_stub(answer):
             raise UnfilledError
         if self.value:
-            given = answer.tolist() if isinstance(answer, np.ndarray) else answer
+            listed = answer.tolist() if isinstance(answer, np.ndarray) else answer
+            given = _in_floats(listed)
             right = self.solution()
             if isinstance(right, (list, tuple)):
                 said = f"the answer is {answer!r}; expected a list of {len(right)}"
@@ -121,7 +123,7 @@ class Exercise:
         """Return what a right reader hands to `check`."""
         return self.solution() if self.value else self.solution
 
-    def show_solution(self) -> Solution:
+    def show_solution(self) -> "Solution":
         """Return the solution as a fold-out for the page."""
         return Solution(self)
 
@@ -137,13 +139,24 @@ class Solution:
         code = textwrap.dedent(inspect.getsource(solution)).rstrip()
         head = "".join(f"{line}\n" for line in _imports(solution, code))
         code = f"{head}\n\n{code}" if head else code
+        remark = REMARKS.get(self.exercise.number, "")
+        remark += "\n\n" if remark else ""
         return (
             f"<details><summary>Solution of exercise {self.exercise.number}"
-            f"</summary>\n\n```python\n{code}\n```\n\n</details>"
+            f"</summary>\n\n```python\n{code}\n```\n\n{remark}</details>"
         )
 
     def __repr__(self) -> str:
         return f"solution of exercise {self.exercise.number}"
+
+
+def _in_floats(value: object) -> object:
+    """Return an answer with fractions and decimals as floats, at any level."""
+    if isinstance(value, (Fraction, Decimal)):
+        return float(value)
+    if type(value) in (list, tuple):
+        return type(value)(map(_in_floats, value))
+    return value
 
 
 def _imports(function: Callable, code: str) -> list[str]:

@@ -1,7 +1,5 @@
 """Call a reader's function safely: with copies, and with stubs told apart (book)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -18,16 +16,22 @@ class UnfilledError(Exception):
 def is_stub(answer: object) -> bool:
     """Say whether an answer, or any entry of it, is still to be filled in.
 
+    An entry that is None was put there, and is for the checker to judge.
+
     Examples
     --------
-    >>> is_stub([1, ...]), is_stub([(1, ...), (2, 3)]), is_stub([1, 2])
+    >>> is_stub([1, ...]), is_stub([(1, ...), (2, 3)]), is_stub([1, None])
     (True, True, False)
     """
-    if answer is None or answer is ... or answer is NotImplemented:
+    return answer is None or _has_gap(answer)
+
+
+def _has_gap(answer: object) -> bool:
+    if answer is ... or answer is NotImplemented:
         return True
     if isinstance(answer, np.ndarray):
-        return answer.dtype == object and is_stub(answer.ravel().tolist())
-    return isinstance(answer, (list, tuple)) and any(map(is_stub, answer))
+        return answer.dtype == object and _has_gap(answer.ravel().tolist())
+    return isinstance(answer, (list, tuple)) and any(map(_has_gap, answer))
 
 
 def own_copy(value: object) -> object:

@@ -1,7 +1,5 @@
 """A small paged memory, and wrong ways to append to it (chapter 14)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from flashlib.errors import CapacityError
@@ -26,7 +24,10 @@ class Pages:
     def take(self) -> int:
         """Return the lowest free page, which has one owner from now on."""
         if 0 not in self.owners:
-            raise CapacityError(f"owners has {self.owners}; expected a free page")
+            raise CapacityError(
+                f"owners has {self.owners}; expected a free page; a page with an owner "
+                "is not free"
+            )
         page = self.owners.index(0)
         self.owners[page] = 1
         return page

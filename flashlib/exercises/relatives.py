@@ -1,7 +1,5 @@
 """Relatives of the mutant no_max, and a watch on the scores they meet (chapter 8)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Memory that is read in tiles, for the loop that a reader writes (chapter 5)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashlib.exercises.exercise import WrongStepError, expect

@@ -1,7 +1,5 @@
 """Loops over tiles that a checker has to refuse, by their faults (chapter 5)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import MappingProxyType
 

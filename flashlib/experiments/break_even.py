@@ -38,7 +38,10 @@ def traffic_share(
     3.0
     """
     if not balance >= 0:
-        raise ArgumentError(f"balance has {balance!r}; expected a number >= 0")
+        raise ArgumentError(
+            f"balance has {balance!r}; expected a number >= 0; it counts operations "
+            "per byte"
+        )
     return n_crossings * itemsize * balance / (4 * width)
 
 

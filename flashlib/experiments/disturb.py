@@ -51,11 +51,11 @@ class Disturbance(NamedTuple):
 
     Attributes
     ----------
-    margins : numpy.ndarray
+    margins : ndarray
         Logit of the best word less that of the second, before, ``[steps]``.
-    shifts : numpy.ndarray
+    shifts : ndarray
         How far the rival that moved most has moved against the best word.
-    changed : numpy.ndarray of bool
+    changed : ndarray of bool
         Where another word is the best afterwards.
     """
 
@@ -130,7 +130,7 @@ def logits(prompt: str, way: str) -> np.ndarray:
 
     Returns
     -------
-    numpy.ndarray
+    ndarray
         ``[steps, vocab_size]``; the last step ends the text.
     """
     model = story_model("float64" if way == "exact" else "float32")

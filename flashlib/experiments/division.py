@@ -30,14 +30,14 @@ def divide_first(s: np.ndarray, v: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    s : numpy.ndarray
+    s : ndarray
         Scores, ``[seq_k]``.
-    v : numpy.ndarray
+    v : ndarray
         ``[seq_k, head_dim_v]``.
 
     Returns
     -------
-    numpy.ndarray
+    ndarray
         ``[head_dim_v]``.
     """
     p = np.exp(s - s.max())
@@ -58,7 +58,7 @@ def three_walks(scores: Scores, v: np.ndarray, tile: int) -> np.ndarray:
     ----------
     scores : callable
         ``scores(start, stop)`` computes some scores of the row, ``[stop - start]``.
-    v : numpy.ndarray
+    v : ndarray
         ``[seq_k, head_dim_v]``.
     tile : int
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from flashlib.machine.dtypes import BFLOAT16
 from flashlib.machine.trace import Operand
-from flashlib.programs.slot_call import decode_slots
+from flashlib.programs.cache_call import decode_slots
 
 __all__ = ["SLOTS", "WIDTH", "head_costs"]
 

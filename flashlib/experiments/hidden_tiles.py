@@ -4,12 +4,10 @@ The row has three tiles. Each of them is hidden or not as a whole, and the first
 may hold NaN in a key or in a value.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashlib.programs import attention_cte
-from flashlib.programs.slot_call import decode_slots
+from flashlib.programs.cache_call import decode_slots
 
 __all__ = ["decode", "draw", "name_of", "prefill"]
 

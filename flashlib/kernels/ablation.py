@@ -16,7 +16,7 @@ from numba import prange
 from flashlib.kernels.jit import inner
 from flashlib.kernels.room import aligned
 from flashlib.kernels.rows import add_rows, dot_rows
-from flashlib.kernels.threads import counters, next_job
+from flashlib.kernels.threads import counters, fetch_add
 
 __all__ = ["build_ablation"]
 
@@ -128,14 +128,14 @@ def stream_head(q, k_rows, v_rows, scale, bounded, h, s, acc, out, target):
 def attend_heads(counter, q, k, v, scale, bounded, s, out, target):
     """Take heads until none is left; the height of `s` says which path."""
     acc, group = aligned(v.shape[2], q), q.shape[1] // k.shape[1]
-    h = next_job(counter)
+    h = fetch_add(counter)
     while h < q.shape[1]:
         k_rows, v_rows = row_places(k, h // group), row_places(v, h // group)
         if len(s) > 1:
             matrix_head(q, k_rows, v_rows, scale, bounded, h, s, acc, out, target)
         else:
             stream_head(q, k_rows, v_rows, scale, bounded, h, s, acc, out, target)
-        h = next_job(counter)
+        h = fetch_add(counter)
 
 
 def build_ablation(decorate, target, stamp):

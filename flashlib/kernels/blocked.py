@@ -49,7 +49,7 @@ from flashlib.kernels.panels import (
     pack_tiles,
 )
 from flashlib.kernels.room import round_up
-from flashlib.kernels.threads import counters, next_job
+from flashlib.kernels.threads import counters, fetch_add
 from flashlib.kernels.tile_softmax import divide_rows
 from flashlib.kernels.tile_step import (
     Scratch,
@@ -119,7 +119,7 @@ def run_jobs(
     """Run jobs until none is left."""
     scratch = make_scratch(q, v, tile, n_blocks, target)
     group, n_kv_heads = q.shape[1] // v.shape[1], v.shape[1]
-    job = next_job(counter)
+    job = fetch_add(counter)
     while job < len(jobs) * n_kv_heads:
         n, first = jobs[job // n_kv_heads]
         kv_head = job % n_kv_heads
@@ -127,7 +127,7 @@ def run_jobs(
         q_start, seq_q, k_start, seq_k = segments[n]
         segment = Segment(q_start, seq_q, k_start, seq_k, kv_head, group, panel)
         run_job(q, v, segment, rules, packs, scratch, first, tile, out, lse, target)
-        job = next_job(counter)
+        job = fetch_add(counter)
 
 
 def build_blocked(decorate, target, stamp):

@@ -42,7 +42,7 @@ from flashlib.kernels.decode_step import (
 )
 from flashlib.kernels.jit import inner
 from flashlib.kernels.parts import Partial, list_parts, merge_parts
-from flashlib.kernels.threads import counters, next_job
+from flashlib.kernels.threads import counters, fetch_add
 
 __all__ = ["build_decode"]
 
@@ -68,7 +68,7 @@ def run_parts(
     n_lanes = q.shape[1] * group
     scratch = make_scratch(q, n_lanes, head_dim_v)
     stride = n_kv_heads * n_lanes
-    job = next_job(counter)
+    job = fetch_add(counter)
     while job < len(parts) * n_kv_heads:
         number, kv_head = job // n_kv_heads, job % n_kv_heads
         part = parts[number]
@@ -84,12 +84,12 @@ def run_parts(
         )
         before, n_parts = part[3], part[4]
         place = b * n_kv_heads + kv_head
-        if next_job(finished[place : place + 1]) == n_parts - 1:
+        if fetch_add(finished[place : place + 1]) == n_parts - 1:
             merge_parts(
                 partial, scratch, at - before * stride, stride, n_parts, sink, kv_head,
                 group, out[b], lse[b],
             )  # fmt: skip
-        job = next_job(counter)
+        job = fetch_add(counter)
 
 
 def build_decode(decorate, target, stamp):

@@ -5,8 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib.kernels.jit import inner
+from flashlib.kernels.microkernel import vector_lanes
 from flashlib.kernels.room import aligned, round_up
-from flashlib.kernels.rows import add_rows, dot_rows, softmax_row, vector_lanes
+from flashlib.kernels.row_softmax import softmax_row
+from flashlib.kernels.rows import add_rows, dot_rows
 from flashlib.kernels.tile_softmax import cap_scores
 
 __all__ = [
@@ -126,7 +128,11 @@ def take_step(
 
 @inner
 def score_step(scratch, rules, count, n_lanes, head_dim, target):
-    """Score `count` keys, four at a time, for pairs of lanes."""
+    """Score `count` keys, four at a time, for pairs of lanes.
+
+    compiler: how many rows and lanes go together decides how many registers are
+    in use, so each pair of numbers is a loop of its own and they stand literally.
+    """
     q, s, rows, scale = scratch.q, scratch.s, scratch.k_rows, rules.scale
     step = KEYS_PER_STEP
     for lane in range(0, n_lanes, 2):

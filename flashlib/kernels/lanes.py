@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib.kernels.jit import inner
-from flashlib.kernels.rows import vector_lanes
+from flashlib.kernels.microkernel import vector_lanes
 from flashlib.kernels.scalar import is_hidden
 from flashlib.kernels.transpose import gather_lanes, scatter_lanes
 

@@ -28,6 +28,7 @@ __all__ = [
     "products",
     "rows_of",
     "score_panel",
+    "vector_lanes",
     "vectors_of",
 ]
 
@@ -73,6 +74,18 @@ def lanes_of(typingctx, like, target):
 
 
 @intrinsic
+def vector_lanes(typingctx, like, target):
+    """Return how many elements of the array `like` one vector holds."""
+    lanes = literal_target(target).vector_bytes * 8 // like.dtype.bitwidth
+    signature = types.intp(like, target)
+
+    def codegen(context, builder, signature, args):
+        return context.get_constant(types.intp, lanes)
+
+    return signature, codegen
+
+
+@intrinsic
 def score_panel(
     typingctx, panel, panel_at, lanes, lanes_at, out, out_at, depth, scale, target
 ):
@@ -92,7 +105,7 @@ def score_panel(
         right = vectors.pointer(lanes, args[2], args[3])
         result = vectors.pointer(out, args[4], args[5])
         sums = products(vectors, left, right, args[6], PRODUCTS_PER_CHAIN)
-        factor = vectors.spread(args[7])
+        factor = vectors.splat(args[7])
         for n, total in enumerate(sums):
             vectors.store(vectors.mul(total, factor), result, INT(n * vectors.lanes))
         return context.get_dummy_value()
@@ -155,7 +168,7 @@ def products(vectors: Vectors, left, right, depth, most=None) -> list[ir.Value]:
         results = []
         for r in range(shape.rows):
             scalar = builder.load(builder.gep(left, [builder.add(at_left, INT(r))]))
-            factor = vectors.spread(scalar)
+            factor = vectors.splat(scalar)
             row = sums[r * shape.vectors : (r + 1) * shape.vectors]
             results += [
                 vectors.fma(factor, operand, total)
@@ -164,5 +177,5 @@ def products(vectors: Vectors, left, right, depth, most=None) -> list[ir.Value]:
         return results
 
     if most is None:
-        return vectors.count(depth, zeros, step)
-    return vectors.count_in_pieces(depth, zeros, step, most)
+        return vectors.loop(depth, zeros, step)
+    return vectors.loop_in_pieces(depth, zeros, step, most)

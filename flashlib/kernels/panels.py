@@ -20,7 +20,7 @@ from flashlib.kernels.jit import inner
 from flashlib.kernels.microkernel import rows_of
 from flashlib.kernels.nonfinite import all_finite, clear_nonfinite
 from flashlib.kernels.room import round_up
-from flashlib.kernels.threads import next_job
+from flashlib.kernels.threads import fetch_add
 from flashlib.kernels.transpose import deal_row, gather_panel
 
 __all__ = ["Packs", "cut_panels", "list_tiles", "pack_tiles"]
@@ -78,7 +78,7 @@ def pack_tiles(k, v, segments, tiles, tile, packs, counter, target):
     n_kv_heads, rows = k.shape[1], rows_of(target)
     nothing = np.zeros(k.shape[2], k.dtype)
     addresses = np.empty(rows, np.int64)
-    job = next_job(counter)
+    job = fetch_add(counter)
     while job < len(tiles) * n_kv_heads:
         n, first, panel = tiles[job // n_kv_heads]
         start, n_keys = segments[n, 2] + first, min(tile, segments[n, 3] - first)
@@ -86,7 +86,7 @@ def pack_tiles(k, v, segments, tiles, tile, packs, counter, target):
         panel += kv_head * packs.n_panels
         pack_keys(k, start, n_keys, kv_head, packs, panel, nothing, addresses, target)
         pack_values(v, start, n_keys, kv_head, packs, panel, target)
-        job = next_job(counter)
+        job = fetch_add(counter)
 
 
 @inner

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib.chains import CHAIN, STRETCH
+from flashlib.kernels.compensation import two_sum_add
 from flashlib.kernels.jit import inner
-from flashlib.kernels.scalar import kahan_add
 
 __all__ = ["Partial", "list_parts", "merge_parts"]
 
@@ -82,7 +82,8 @@ def merge_parts(
         for part in range(n_parts):
             at = first_at + part * stride + lane
             corr = math.exp(partial.m[at] - base)
-            l, compensation = kahan_add(l, compensation, partial.l[at] * corr)
+            # A part may weigh more than all parts before it.
+            l, compensation = two_sum_add(l, compensation, partial.l[at] * corr)
             for d in range(head_dim_v):
                 result[d] += partial.acc[at * head_dim_v + d] * corr
         if l != 0:

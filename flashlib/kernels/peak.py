@@ -4,7 +4,7 @@ from numba import prange
 
 from flashlib.kernels.jit import inner
 from flashlib.kernels.launch import launch, workers
-from flashlib.kernels.microkernel import score_panel
+from flashlib.kernels.microkernel import lanes_of, rows_of, score_panel
 from flashlib.kernels.room import aligned
 from flashlib.kernels.targets import register_tile
 
@@ -15,10 +15,12 @@ DEPTH = 128
 
 
 @inner
-def multiply(like, panel, repeats, target):
+def multiply(like, repeats, target):
     """Run the register-blocked product on the same operands again and again."""
-    lanes, out = aligned(DEPTH * 64, like), aligned(8 * 64, like)
-    lanes[:] = 1
+    n_rows, n_lanes = rows_of(target), lanes_of(like, target)
+    panel, lanes = aligned(n_rows * DEPTH, like), aligned(DEPTH * n_lanes, like)
+    out = aligned(n_rows * n_lanes, like)
+    panel[:], lanes[:] = 1, 1
     for _ in range(repeats):
         score_panel(panel, 0, lanes, 0, out, 0, DEPTH, like.dtype.type(1), target)
     return out[0]
@@ -28,26 +30,24 @@ def build_peak(decorate, target, stamp):
     """Return the kernel for one register tile, see `build_blocked`."""
 
     @decorate
-    def peak(panel, repeats, n_workers, results):
+    def peak(repeats, n_workers, results):
         for n in prange(n_workers):
-            results[n] = multiply(results, panel, repeats, target)
+            results[n] = multiply(results, repeats, target)
         return stamp
 
     return peak
 
 
-def run_peak(panel, results, repeats: int) -> None:
+def run_peak(results, repeats: int) -> None:
     """Run `repeats` register tiles on every core that kernels use.
 
     Parameters
     ----------
-    panel : numpy.ndarray
-        At least 1,024 numbers.
-    results : numpy.ndarray
-        One number per core, of the same type; written, so that the work counts.
+    results : ndarray
+        One number per core, of the type to multiply; written, so that the work counts.
     repeats : int
     """
-    launch(build_peak, panel, repeats, workers(), results)
+    launch(build_peak, repeats, workers(), results)
 
 
 def count_of_flops(dtype, repeats: int) -> int:

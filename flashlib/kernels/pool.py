@@ -9,7 +9,7 @@ from numba import prange
 
 from flashlib.kernels.jit import inner
 from flashlib.kernels.simd import attend_head
-from flashlib.kernels.threads import counters, next_job
+from flashlib.kernels.threads import counters, fetch_add
 
 __all__ = ["build_pool"]
 
@@ -19,12 +19,12 @@ def attend_heads(
     counter, q, k, v, mask, bias, sink, scale, softcap, left, right, tile, out, lse
 ):
     """Take heads until none is left."""
-    h = next_job(counter)
+    h = fetch_add(counter)
     while h < q.shape[1]:
         attend_head(
             q, k, v, mask, bias, sink, scale, softcap, left, right, tile, h, out, lse
         )
-        h = next_job(counter)
+        h = fetch_add(counter)
 
 
 def build_pool(decorate, target, stamp):

@@ -15,25 +15,12 @@ from numba import types
 from numba.core import errors
 from numba.extending import intrinsic
 
-from flashlib.kernels.exp2 import emit_exp
-from flashlib.kernels.vectors import INT, INT32, Vectors, literal_target
+from flashlib.kernels.vectors import INT, Vectors, literal_target
 
-__all__ = ["add_rows", "dot_rows", "softmax_row", "vector_lanes"]
+__all__ = ["add_rows", "dot_rows"]
 
 # Vectors in one chain of multiply-adds.
 VECTORS_PER_CHAIN = 32
-
-
-@intrinsic
-def vector_lanes(typingctx, like, target):
-    """Return how many elements of the array `like` one vector holds."""
-    lanes = literal_target(target).vector_bytes * 8 // like.dtype.bitwidth
-    signature = types.intp(like, target)
-
-    def codegen(context, builder, signature, args):
-        return context.get_constant(types.intp, lanes)
-
-    return signature, codegen
 
 
 @intrinsic
@@ -116,63 +103,6 @@ def add_rows(
     return signature, codegen
 
 
-@intrinsic
-def softmax_row(typingctx, s, s_at, n_vectors, m, l, compensation, lane, target):
-    """Turn the scores of one lane into weights, and return `corr`.
-
-    `m`, `l` and the `compensation` of `l`, which holds what rounding took from it,
-    are updated. Scores beyond the last key must be -inf, up to a whole vector.
-    """
-    shape, index = literal_target(target), types.intp
-    signature = s.dtype(s, index, index, m, l, compensation, index, target)
-
-    def codegen(context, builder, signature, args):
-        vectors = Vectors(context, builder, s.dtype, shape)
-        scores = vectors.pointer(s, args[0], args[1])
-        state = [
-            vectors.pointer(kind, value, args[6])
-            for kind, value in zip((m, l, compensation), args[3:6], strict=True)
-        ]
-        return _emit_row(vectors, scores, args[2], *state)
-
-    return signature, codegen
-
-
-def _emit_row(vectors: Vectors, scores, n_vectors, tops, sums, compensations):
-    builder, width = vectors.builder, INT(vectors.lanes)
-    nothing, zero = vectors.constant(float("-inf")), vectors.constant(0.0)
-    before = vectors.spread(builder.load(tops))
-
-    def higher(n, maxima):
-        x = vectors.load(scores, builder.mul(n, width))
-        return [vectors.larger(x, maxima[0])]
-
-    (highest,) = vectors.count(n_vectors, [before], higher)
-    top = vectors.across(vectors.larger, highest)
-    builder.store(top, tops)
-    after = vectors.spread(top)
-    # A lane without any key yet is measured against 0: -inf - -inf is NaN.
-    base = builder.select(vectors.compare("==", after, nothing), zero, after)
-
-    def weigh(n, totals):
-        place = builder.mul(n, width)
-        p = emit_exp(vectors, vectors.sub(vectors.load(scores, place), base))
-        vectors.store(p, scores, place)
-        return [vectors.add(totals[0], p)]
-
-    (totals,) = vectors.count(n_vectors, [zero], weigh)
-    corr = builder.extract_element(
-        emit_exp(vectors, vectors.sub(before, base)), INT32(0)
-    )
-    total = vectors.across(vectors.add, totals)
-    places = sums, compensations
-    l, compensation = (vectors.mul(builder.load(x), corr) for x in places)
-    l, compensation = vectors.kahan_add(l, compensation, total)
-    builder.store(l, sums)
-    builder.store(compensation, compensations)
-    return corr
-
-
 def _dots(vectors: Vectors, keys, queries, depth) -> list[ir.Value]:
     """Emit the dot products of all pairs, vectors first, then what is left over."""
     builder, width = vectors.builder, INT(vectors.lanes)
@@ -194,9 +124,9 @@ def _dots(vectors: Vectors, keys, queries, depth) -> list[ir.Value]:
         return [vectors.fma(*pair, x) for pair, x in zip(pairs, sums, strict=True)]
 
     zeros = [vectors.constant(0.0)] * (len(keys) * len(queries))
-    sums = vectors.count_in_pieces(whole, zeros, by_vector, VECTORS_PER_CHAIN)
-    totals = [vectors.across(vectors.add, x) for x in sums]
-    return vectors.count(builder.sub(depth, start), totals, by_element)
+    sums = vectors.loop_in_pieces(whole, zeros, by_vector, VECTORS_PER_CHAIN)
+    totals = [vectors.reduce(vectors.add, x) for x in sums]
+    return vectors.loop(builder.sub(depth, start), totals, by_element)
 
 
 def _saxpy(vectors: Vectors, values, factors, sums, depth) -> None:
@@ -204,7 +134,7 @@ def _saxpy(vectors: Vectors, values, factors, sums, depth) -> None:
     builder, width = vectors.builder, INT(vectors.lanes)
     whole = builder.sdiv(depth, width)
     start = builder.mul(whole, width)
-    spread = [[vectors.spread(x) for x in lane] for lane in factors]
+    spread = [[vectors.splat(x) for x in lane] for lane in factors]
 
     def by_vector(n, carried):
         place = builder.mul(n, width)
@@ -227,8 +157,8 @@ def _saxpy(vectors: Vectors, values, factors, sums, depth) -> None:
             builder.store(x, where)
         return carried
 
-    vectors.count(whole, [], by_vector)
-    vectors.count(builder.sub(depth, start), [], by_element)
+    vectors.loop(whole, [], by_vector)
+    vectors.loop(builder.sub(depth, start), [], by_element)
 
 
 def _literals(*constants) -> list[int]:

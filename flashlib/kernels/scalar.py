@@ -1,9 +1,9 @@
 """Walk the keys of a row in tiles of 64, in plain loops (chapters 5, 6).
 
-This is the loop of the text, and nothing in it is shaped for speed. A row is
-held in `m`, `l` and two small buffers that every row uses again: `s`, a tile
-of scores (64 of them are 256 bytes in float32), and `acc`, one row of values
-(128 of them are 512 bytes).
+This is the loop of the text, step by step; loops shaped for speed come in chapters
+7 and 9. A row is held in `m`, `l` and two small buffers that every row uses again:
+`s`, a tile of scores (64 of them are 256 bytes in float32), and `acc`, one row of
+values (128 of them are 512 bytes).
 
 A chain of additions as long as the row would pile up its rounding errors. So
 `l` is a compensated sum (Kahan, 1965): a `compensation` holds what rounding took
@@ -30,6 +30,7 @@ lse           ``[seq_q, n_heads]``, written
 
 import numpy as np
 
+from flashlib.kernels.compensation import kahan_add
 from flashlib.kernels.jit import exact, kernel
 
 __all__ = ["flash_rows"]
@@ -67,18 +68,6 @@ def cap(s, softcap):
     must not multiply by it instead of dividing.
     """
     return softcap * np.tanh(s / softcap)
-
-
-@exact
-def kahan_add(total, compensation, x):
-    """Return ``total + x``, and what rounding has taken from it so far.
-
-    subtle: to the compiler that may reassociate, ``after - total`` is `x` and the
-    compensation 0; it would delete the correction. So this is compiled `exact`.
-    """
-    x += compensation
-    after = total + x
-    return after, x - (after - total)
 
 
 @kernel

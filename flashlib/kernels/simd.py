@@ -7,14 +7,16 @@ four additions in flight. Each takes a quarter of the row, so that neighbors in
 memory go to the same sum and fill a register together. Adding a weighted row of
 values has no chain at all.
 
-Arguments are those of :mod:`flashlib.kernels.scalar`; the two kernels differ
-in these loops and in nothing else.
+Arguments are those of :mod:`flashlib.kernels.scalar`. The two kernels differ in
+these loops, and in how they are cut into functions: here one function attends one
+head, so that :mod:`flashlib.kernels.pool` can hand out heads.
 """
 
 import numpy as np
 
+from flashlib.kernels.compensation import kahan_add
 from flashlib.kernels.jit import inner
-from flashlib.kernels.scalar import cap, cell, divide, is_hidden, kahan_add
+from flashlib.kernels.scalar import cap, cell, divide, is_hidden
 
 __all__ = ["attend_head", "build_simd"]
 

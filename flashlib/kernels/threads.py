@@ -7,11 +7,11 @@ from numba.extending import intrinsic
 
 from flashlib.kernels.jit import inner
 
-__all__ = ["counters", "next_job"]
+__all__ = ["counters", "fetch_add"]
 
 
 @intrinsic
-def next_job(typingctx, counter):
+def fetch_add(typingctx, counter):
     """Return ``counter[0]`` and add 1 to it, in one step that no thread can split.
 
     What a thread wrote before is visible to whoever counts after it.

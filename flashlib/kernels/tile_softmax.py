@@ -61,12 +61,12 @@ def _emit_softmax(vectors: Vectors, scores, n_keys, m, l, compensation, corr) ->
 
     def higher(t, maxima):
         return [
-            vectors.larger(vectors.load(scores, place), maximum)
+            vectors.maximum(vectors.load(scores, place), maximum)
             for place, maximum in zip(places(t), maxima, strict=True)
         ]
 
     before = [vectors.load(m, offset) for offset in offsets]
-    after = vectors.count(n_keys, before, higher)
+    after = vectors.loop(n_keys, before, higher)
     # A lane without any key yet is measured against 0: -inf - -inf is NaN.
     empty = [vectors.compare("==", top, nothing) for top in after]
     base = [
@@ -88,11 +88,11 @@ def _emit_softmax(vectors: Vectors, scores, n_keys, m, l, compensation, corr) ->
         return results
 
     # No chain of additions may get long: a few keys, then these sums, then tiles.
-    sums = vectors.count_in_pieces(n_keys, [zero] * count, weigh, WEIGHTS_PER_CHAIN)
+    sums = vectors.loop_in_pieces(n_keys, [zero] * count, weigh, WEIGHTS_PER_CHAIN)
     for v, offset in enumerate(offsets):
         arrays = l, compensation
         before = [vectors.mul(vectors.load(x, offset), factors[v]) for x in arrays]
-        after = vectors.kahan_add(*before, sums[v])
+        after = vectors.two_sum_add(*before, sums[v])
         for x, place in zip(after, arrays, strict=True):
             vectors.store(x, place, offset)
 
@@ -107,7 +107,7 @@ def cap_scores(typingctx, s, s_at, n_vectors, softcap, target):
     def codegen(context, builder, signature, args):
         vectors = Vectors(context, builder, s.dtype, shape)
         scores = vectors.pointer(s, args[0], args[1])
-        cap = vectors.spread(args[3])
+        cap = vectors.splat(args[3])
 
         def squeeze(n, carried):
             place = builder.mul(n, INT(vectors.lanes))
@@ -116,7 +116,7 @@ def cap_scores(typingctx, s, s_at, n_vectors, softcap, target):
             vectors.store(capped, scores, place)
             return carried
 
-        vectors.count(args[2], [], squeeze)
+        vectors.loop(args[2], [], squeeze)
         return context.get_dummy_value()
 
     return signature, codegen
@@ -154,7 +154,7 @@ def divide_rows(typingctx, acc, acc_at, n_rows, l, l_at, target):
                 vectors.store(vectors.add(ratio, zero), rows, place)
             return carried
 
-        vectors.count(args[2], [], divide)
+        vectors.loop(args[2], [], divide)
         return context.get_dummy_value()
 
     return signature, codegen

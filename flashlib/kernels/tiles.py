@@ -19,7 +19,7 @@ from flashlib.kernels.lane_product import LANES, SQUARE_SIDE, multiply
 from flashlib.kernels.nonfinite import add_nonfinite, all_finite, clear_nonfinite
 from flashlib.kernels.room import round_up
 from flashlib.kernels.scalar import cap, cell, is_hidden
-from flashlib.kernels.threads import counters, next_job
+from flashlib.kernels.threads import counters, fetch_add
 
 __all__ = ["build_tiles"]
 
@@ -248,14 +248,14 @@ def run_jobs(
     """Take tiles of query rows until none is left, the last rows first."""
     scratch = make_scratch(q, v, tile)
     n_tiles = (len(q) + LANES - 1) // LANES
-    job = next_job(counter)
+    job = fetch_add(counter)
     while job < n_tiles * q.shape[1]:
         h, first = job % q.shape[1], (n_tiles - 1 - job // q.shape[1]) * LANES
         run_job(
             q, k, v, mask, bias, sink, scale, softcap, left, right, tile, h, first,
             scratch, out, lse,
         )  # fmt: skip
-        job = next_job(counter)
+        job = fetch_add(counter)
 
 
 def build_tiles(decorate, target, stamp):

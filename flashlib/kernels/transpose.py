@@ -79,7 +79,7 @@ def deal_row(typingctx, row, row_at, n_panels, out, out_at, step, target):
             vectors.store(some, result, builder.mul(p, args[5]))
             return carried
 
-        vectors.count(args[2], [], deal)
+        vectors.loop(args[2], [], deal)
         return context.get_dummy_value()
 
     return signature, codegen
@@ -93,7 +93,7 @@ def _emit_gather(vectors: Vectors, sources: list, depth, result, step) -> None:
     def square(n, carried):
         d = builder.mul(n, width)
         columns = vectors.interleave([vectors.load(row, d) for row in sources])
-        for i, column in enumerate(vectors.pieces(columns, len(sources))):
+        for i, column in enumerate(vectors.split(columns, len(sources))):
             place = builder.mul(builder.add(d, INT(i)), step)
             vectors.store(column, result, place)
         return carried
@@ -105,8 +105,8 @@ def _emit_gather(vectors: Vectors, sources: list, depth, result, step) -> None:
             vectors.copy(row, d, result, builder.add(place, INT(i)))
         return carried
 
-    vectors.count(whole, [], square)
-    vectors.count(builder.sub(depth, start), [], rest)
+    vectors.loop(whole, [], square)
+    vectors.loop(builder.sub(depth, start), [], rest)
 
 
 def _emit_scatter(vectors: Vectors, source, step, depth, results: list) -> None:
@@ -120,7 +120,7 @@ def _emit_scatter(vectors: Vectors, source, step, depth, results: list) -> None:
             vectors.load(source, builder.mul(builder.add(d, INT(i)), step))
             for i in range(vectors.lanes)
         ]
-        rows = vectors.pieces(vectors.interleave(columns), vectors.lanes)
+        rows = vectors.split(vectors.interleave(columns), vectors.lanes)
         for row, result in zip(rows, results, strict=True):
             vectors.store(row, result, d)
         return carried
@@ -132,5 +132,5 @@ def _emit_scatter(vectors: Vectors, source, step, depth, results: list) -> None:
             vectors.copy(source, builder.add(place, INT(i)), row, d)
         return carried
 
-    vectors.count(whole, [], square)
-    vectors.count(builder.sub(depth, start), [], rest)
+    vectors.loop(whole, [], square)
+    vectors.loop(builder.sub(depth, start), [], rest)

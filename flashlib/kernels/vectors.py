@@ -92,7 +92,7 @@ class Vectors:
         value = self.builder.load(self.builder.gep(source, [source_at]))
         self.builder.store(value, self.builder.gep(target, [target_at]))
 
-    def spread(self, scalar):
+    def splat(self, scalar):
         """Repeat one value in every lane."""
         undefined = ir.Constant(self.type, ir.Undefined)
         first = self.builder.insert_element(undefined, scalar, INT32(0))
@@ -147,11 +147,11 @@ class Vectors:
         """Return `x` with the sign of `sign`."""
         return self._call("copysign", x, sign)
 
-    def larger(self, a, b):
+    def maximum(self, a, b):
         """Return ``a if a > b else b``: a NaN in `a` is passed over."""
         return self.builder.select(self.compare(">", a, b), a, b)
 
-    def count(self, n, start: Sequence, body: Callable[[object, list], list]) -> list:
+    def loop(self, n, start: Sequence, body: Callable[[object, list], list]) -> list:
         """Emit a loop that carries values in registers.
 
         Parameters
@@ -189,7 +189,7 @@ class Vectors:
             phi.add_incoming(result, last)
         return finals
 
-    def kahan_add(self, total, compensation, x):
+    def two_sum_add(self, total, compensation, x):
         """Return ``total + x``, and what rounding has taken from it so far.
 
         subtle: the error is exact, whichever of the two is larger (Knuth's form).
@@ -202,8 +202,8 @@ class Vectors:
         error = self.add(self.sub(total, self.sub(after, part)), self.sub(x, part))
         return after, error
 
-    def count_in_pieces(self, n, start: Sequence, body: Callable, most: int) -> list:
-        """Emit :meth:`count` over sums, `most` turns at a time.
+    def loop_in_pieces(self, n, start: Sequence, body: Callable, most: int) -> list:
+        """Emit :meth:`loop` over sums, `most` turns at a time.
 
         Every piece sums from `start`, which must be 0, and is then added to the
         pieces before: the rounding errors of a long sum do not pile up in one
@@ -215,7 +215,7 @@ class Vectors:
         # registers; inside the other one there would not be enough of them.
         with builder.if_else(short) as (then, otherwise):
             with then:
-                usual, usual_end = self.count(n, start, body), builder.block
+                usual, usual_end = self.loop(n, start, body), builder.block
             with otherwise:
                 sums, end = self._pieces(n, start, body, whole), builder.block
         totals = [builder.phi(value.type) for value in start]
@@ -232,14 +232,14 @@ class Vectors:
             at = builder.mul(i, whole)
             left = builder.sub(n, at)
             turns = builder.select(builder.icmp_signed("<", left, whole), left, whole)
-            sums = self.count(
+            sums = self.loop(
                 turns, start, lambda j, sums: body(builder.add(at, j), sums)
             )
             return [self.add(a, b) for a, b in zip(totals, sums, strict=True)]
 
-        return self.count(pieces, start, piece)
+        return self.loop(pieces, start, piece)
 
-    def across(self, combine: Callable, vector):
+    def reduce(self, combine: Callable, vector):
         """Combine the lanes of a vector into one value, halves with halves."""
         width = self.lanes
         while width > 1:
@@ -270,7 +270,7 @@ class Vectors:
         kind = ir.VectorType(INT32, 2 * n)
         return self.builder.shuffle_vector(even, odd, ir.Constant(kind, order))
 
-    def pieces(self, wide, width: int) -> list:
+    def split(self, wide, width: int) -> list:
         """Cut a wide vector into vectors of `width` lanes."""
         undefined = ir.Constant(wide.type, ir.Undefined)
         kind = ir.VectorType(INT32, width)

@@ -1,7 +1,5 @@
 """Read the claims and run the check behind a verdict (book)."""
 
-from __future__ import annotations
-
 import importlib
 import tomllib
 from dataclasses import dataclass
@@ -21,7 +19,7 @@ class Finding(NamedTuple):
     evidence: str
 
     @classmethod
-    def of(cls, holds: bool, evidence: str) -> Finding:
+    def of(cls, holds: bool, evidence: str) -> "Finding":
         """Return the verdict on a claim that was tried here and holds or does not."""
         return cls("reproduced" if holds else "contradicted", evidence)
 

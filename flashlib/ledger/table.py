@@ -1,7 +1,5 @@
 """Write the ledger as tables that fit a narrow page (book)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from flashlib.ledger.rows import Claim, Finding

@@ -8,7 +8,7 @@ refused has changed nothing and left no record.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -91,6 +91,7 @@ class Instruction:
     defaults: dict[str, object]
     lanes: bool
     leaves: int
+    gathers: tuple[str, ...]
 
     def run(self, machine: "Core", args: tuple, kwargs: dict, where: tuple) -> object:
         """Check, execute, record; return the destination.
@@ -160,7 +161,8 @@ class Instruction:
             if value.__class__ is Tile:
                 tiles[name] = value
             elif value.__class__ is Gather:
-                self._gathers(name)
+                if name not in self.gathers:
+                    self._refuse_gather(name)
                 tiles[name] = value.base
                 for key, index in (("vector", value.vector), ("scalar", value.scalar)):
                     if isinstance(index, Tile):
@@ -171,13 +173,12 @@ class Instruction:
             placement.check(issue, self, name, tile)
         return tiles
 
-    def _gathers(self, name: str) -> None:
-        if name != "src" or self.name not in ("dma_copy", "dma_transpose"):
-            raise MachineError(
-                f"{name} of {self.name} has type Gather; expected a tensor; only "
-                "dma_copy and dma_transpose gather, and only from src; gather into a "
-                "tensor first"
-            )
+    def _refuse_gather(self, name: str) -> None:
+        able = (f"{n} from {' and '.join(i.gathers)}" for n, i in _gathering())
+        raise MachineError(
+            f"{name} of {self.name} has type Gather; expected a tensor; what gathers "
+            f"is {', '.join(able)}; gather into a tensor first"
+        )
 
     def _left_out(self, name: str, value: object) -> bool:
         return name in self.defaults and value is self.defaults[name]
@@ -217,6 +218,10 @@ class Instruction:
         )
 
 
+def _gathering() -> Iterator[tuple[str, Instruction]]:
+    return ((name, known) for name, known in REGISTRY.items() if known.gathers)
+
+
 def instruction(
     *,
     engines: tuple[str, ...],
@@ -228,6 +233,7 @@ def instruction(
     choose: Callable | None = None,
     lanes: bool = True,
     leaves: int = WRITTEN,
+    gathers: tuple[str, ...] = (),
 ) -> Callable[[Callable], Instruction]:
     """Declare the function below as an instruction of the machine.
 
@@ -251,6 +257,8 @@ def instruction(
         False for DMA and messages, which have no lanes and no start rule.
     leaves : int
         State of the elements that it writes; PRODUCT for products.
+    gathers : tuple of str
+        Inputs that may be a Gather, rows chosen by data.
     """
 
     def declare(body: Callable) -> Instruction:
@@ -276,6 +284,7 @@ def instruction(
             defaults=defaults,
             lanes=lanes,
             leaves=leaves,
+            gathers=gathers,
         )
         REGISTRY[declared.name] = declared
         return declared

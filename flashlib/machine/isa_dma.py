@@ -63,6 +63,7 @@ def _oob(oob_mode: str) -> bool:
     engines=("dma",),
     memory={"dst": HBM_OR_SBUF, "src": HBM_OR_SBUF},
     partial=("src",),
+    gathers=("src",),
     cost=DMA_COST,
     lanes=False,
     limits=(
@@ -127,6 +128,7 @@ def _gathered_copy(issue: Issue, dst: Tile, src: Gather, skip: bool):
     engines=("dma",),
     memory={"dst": SBUF, "src": HBM_OR_SBUF},
     partial=("src",),
+    gathers=("src",),
     cost=DMA_COST,
     lanes=False,
     limits=(

@@ -139,16 +139,10 @@ def _product_sizes(
             f"{stationary.partitions} like stationary; both contract over the "
             "partition axis; cut windows of one height"
         )
-    limits = (
-        ("stationary", m, spec.stationary_max, "the array has 128 columns"),
-        ("moving", n, spec.moving_max, "one bank holds 512 float32 per partition"),
-    )
-    for name, size, most, why in limits:
-        if size > most:
-            raise FreeSizeError(
-                f"{name} has {size} columns; expected at most {most}; {why}; split "
-                f"{name} into windows of {most} columns"
-            )
+    if m > spec.stationary_max:
+        _refuse_columns("stationary", m, spec.stationary_max, "the array's columns")
+    if n > spec.moving_max:
+        _refuse_columns("moving", n, spec.moving_max, "what one pass takes")
     if dst.partitions != m:
         raise PartitionError(
             f"dst has {dst.partitions} partitions; expected {m}; columns of "
@@ -159,6 +153,13 @@ def _product_sizes(
             f"dst has {dst.free_size} elements per partition; expected {n}; columns "
             "of moving become columns of dst; cut dst to that width"
         )
+
+
+def _refuse_columns(name: str, size: int, most: int, what: str) -> None:
+    raise FreeSizeError(
+        f"{name} has {size} columns; expected at most {most}; that is {what}; split "
+        f"{name} into windows of {most} columns"
+    )
 
 
 def _product_types(spec: Spec, dst: Tile, stationary: Tile, moving: Tile) -> None:
@@ -179,17 +180,18 @@ def _accumulates(spec: Spec, dst: Tile, accumulate: bool | None) -> bool | np.nd
     if accumulate is False:
         return False
     state = dst.state
-    written = np.count_nonzero(state)
-    if written == 0 and accumulate is None:
+    marks = state.tobytes()
+    unwritten = marks.count(UNWRITTEN)
+    if unwritten == len(marks) and accumulate is None:
         return False
-    if state.min() == PRODUCT:
+    if marks.count(PRODUCT) == len(marks):
         return True
-    if accumulate and written < state.size:
+    if accumulate and unwritten:
         raise UninitializedError(
             "accumulate has True; expected dst written by a matmul before; there is "
             "nothing to add to; start with accumulate=False or None"
         )
-    if spec.generation < 4 and np.any(state == WRITTEN):
+    if spec.generation < 4 and WRITTEN in marks:
         raise MachineError(
             f"accumulate has {accumulate}; expected dst written by matmuls only; "
             "adding to psum that another instruction filled is undefined on "

@@ -4,8 +4,6 @@ Steps count elements. On chip the first pair walks partitions, the others walk t
 elements inside each.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -37,7 +35,7 @@ def checked_pattern(pattern: Sequence[Sequence[int]]) -> tuple[tuple[int, int], 
 
 
 def resolve(
-    base: Tile, pattern: tuple[tuple[int, int], ...], offset: int
+    base: "Tile", pattern: tuple[tuple[int, int], ...], offset: int
 ) -> int | None:
     """Check a static pattern against a tensor; return its first partition.
 
@@ -97,11 +95,11 @@ class Gather:
 
     def __init__(
         self,
-        base: Tile,
+        base: "Tile",
         pattern: tuple[tuple[int, int], ...],
         offset: int,
-        vector: Tile | None,
-        scalar: Tile | int | None,
+        vector: "Tile | None",
+        scalar: "Tile | int | None",
         indirect_dim: int,
     ):
         self.base = base

@@ -1,7 +1,5 @@
 """Check where an operand lies: memory, core, liveness, lanes (chapter 15)."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from flashlib.errors import FreeSizeError, PlacementError
@@ -14,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["check"]
 
 
-def check(issue: Issue, declared: Instruction, name: str, tile: Tile) -> None:
+def check(issue: "Issue", declared: "Instruction", name: str, tile: Tile) -> None:
     """Refuse an operand that the instruction or its engine cannot reach.
 
     ``issue`` is the execution in flight, ``declared`` its instruction.
@@ -48,7 +46,7 @@ def check(issue: Issue, declared: Instruction, name: str, tile: Tile) -> None:
         rules.free_size(name, tile, issue.spec)
 
 
-def _refuse_stranger(issue: Issue, name: str, tile: Tile) -> None:
+def _refuse_stranger(issue: "Issue", name: str, tile: Tile) -> None:
     if not tile.storage.live:
         raise PlacementError(
             f"{name} has been freed; expected a live tensor; its bytes may hold "

@@ -161,16 +161,12 @@ class Tile:
         return self._window(key, start, self.at + skipped)
 
     def _window(self, key: tuple, start: int | None, at: int) -> "Tile":
-        state = self.state
-        return Tile(
-            self.storage,
-            self.array[key],
-            None if state is None else state[key],
-            start,
-            at,
-            self.base,
-            self.broadcast,
-        )
+        storage, state = self.storage, self.state
+        # subtle: outside psum nobody asks again once all is written
+        asked = storage.bank is not None or not storage.complete
+        state = state[key] if asked and state is not None else None
+        array = self.array[key]
+        return Tile(storage, array, state, start, at, self.base, self.broadcast)
 
     def permute(self, axes: Sequence[int]) -> "Tile":
         """Reorder the axes; on chip the partition axis stays first.

@@ -5,6 +5,7 @@ diagonal? All four paths run the same inner loops and are checked before they ar
 """
 
 import argparse
+import pathlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from flashlib.experiments.fit import Shares, fit_times, share_out
 from flashlib.kernels.ablation import build_ablation
 from flashlib.kernels.launch import launch, limit_workers, workers
 from flashlib.measure.prefill import check
-from flashlib.measure.record import Row, print_table, rows_of, write
+from flashlib.measure.record import FOLDER, Row, print_table, rows_of, write
 from flashlib.measure.timing import interleave
 from flashlib.testing import make_qkv
 from flashlib.traffic import causal_pairs, score_floats
@@ -127,7 +128,7 @@ def compare(
     return rows_of(times, flops, "matrix, square", seq=n, cores=cores)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, folder: pathlib.Path = FOLDER) -> None:
     """Measure, print and write ``attribution.json``."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
@@ -149,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print_table(rows, "Gflop/s", "before")
     sizes = {"n_heads": N_HEADS, "n_kv_heads": N_KV_HEADS, "head_dim": WIDTH}
     facts = {**sizes, "rounds": chosen.rounds, "times": times, "fits": fits}
-    print(write("attribution", rows, unit="Gflop/s", peer="before", **facts))
+    print(write("attribution", rows, folder, unit="Gflop/s", peer="before", **facts))
 
 
 if __name__ == "__main__":

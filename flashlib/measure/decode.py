@@ -4,16 +4,17 @@ One new token reads every key and value once, so the unit is bytes per second.
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from flashlib.cores import usable_cores
 from flashlib.decode import flash_attention_decode, flash_attention_paged
 from flashlib.kernels.launch import limit_workers
-from flashlib.measure.peak import read_bytes_per_second
+from flashlib.measure.peak import N_BYTES, read_bytes_per_second
 from flashlib.measure.peers import add_peers
-from flashlib.measure.record import Row, cores_text, print_table, rows_of, write
+from flashlib.measure.record import FOLDER, Row, cores_text, print_table, rows_of, write
 from flashlib.measure.timing import interleave
 from flashlib.testing import make_qkv, oracle
 
@@ -70,22 +71,25 @@ def compare(length: int, cores: int, rounds: int) -> list[Row]:
     return rows_of(times, n_bytes, "torch", what=what, seq=length, cores=cores)
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> None:
     """Measure, print and write ``decode.json``."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
     parser.add_argument("--cores", type=int, nargs="+", default=(1, usable_cores()))
     parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--bytes", type=int, default=N_BYTES, help="of what is read")
     chosen = parser.parse_args(arguments)
     rows, bandwidths = [], {}
     for cores in sorted(set(chosen.cores)):
-        bandwidths[cores] = read_bytes_per_second(cores) / 1e9
+        bandwidths[cores] = read_bytes_per_second(cores, n_bytes=chosen.bytes) / 1e9
         for length in chosen.lengths:
             rows += compare(length, cores, chosen.rounds)
     print_table(rows, "GB/s", "torch")
     for cores, rate in bandwidths.items():
         print(f"reading memory, {cores_text(cores)}: {rate:.1f} GB/s")
-    print(write("decode", rows, unit="GB/s", peer="torch", bandwidths=bandwidths))
+    print(
+        write("decode", rows, folder, unit="GB/s", peer="torch", bandwidths=bandwidths)
+    )
 
 
 if __name__ == "__main__":

@@ -11,8 +11,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
-from flashlib.measure.record import Row, print_table, write
+from flashlib.measure.record import FOLDER, Row, print_table, write
 
 __all__ = ["EVERYTHING", "FIRST", "main", "seconds_of"]
 
@@ -43,21 +44,21 @@ def seconds_of(code: str, folder: str) -> float:
     return time.perf_counter() - start
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> None:
     """Measure, print and write ``first_call.json``."""
     argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args(
         arguments
     )
     rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        cold = seconds_of(EVERYTHING, folder)
-        warm = [seconds_of(FIRST, folder) for _ in range(5)]
+    with tempfile.TemporaryDirectory() as cache:
+        cold = seconds_of(EVERYTHING, cache)
+        warm = [seconds_of(FIRST, cache) for _ in range(5)]
     for what, spent in (("everything, cold", [cold]), ("first prefill, warm", warm)):
         low, middle, high = min(spent), sorted(spent)[len(spent) // 2], max(spent)
         times = (1e3 * x for x in (middle, low, high))
         rows.append(Row(what, None, None, "flashlib", *times, middle, None))
     print_table(rows, "seconds", "none")
-    print(write("first_call", rows, unit="seconds"))
+    print(write("first_call", rows, folder, unit="seconds"))
 
 
 if __name__ == "__main__":

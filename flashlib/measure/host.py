@@ -1,10 +1,8 @@
 """Describe the machine that runs the book: processor, caches, memory (book).
 
-A measured time means nothing without the machine it was taken on.  What the system
+A measured time means nothing without the machine it was taken on. What the system
 does not tell is left out rather than guessed.
 """
-
-from __future__ import annotations
 
 import os
 import platform
@@ -25,6 +23,7 @@ __all__ = [
 ]
 
 CPU = "/sys/devices/system/cpu/cpu0/cache"
+CPU_INFO = "/proc/cpuinfo"
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 MACOS_CACHES = {"l1dcachesize": (1, "Data"), "l2cachesize": (2, "Unified")}
 # Bytes by level of a common desktop core (AMD Zen 4: 32 KiB and 1 MiB per core, 32 MiB
@@ -41,9 +40,15 @@ class Cache(NamedTuple):
     shared_by: str
 
 
-def processor() -> str:
-    """Return the processor's name as the system gives it."""
-    info = Path("/proc/cpuinfo")
+def processor(info: str | Path = CPU_INFO) -> str:
+    """Return the processor's name as the system gives it.
+
+    Parameters
+    ----------
+    info : str or Path
+        Where the system describes it (Linux); elsewhere macOS is asked.
+    """
+    info = Path(info)
     found = re.search(r"model name\s*:\s*(.+)", _read(info)) if info.exists() else None
     name = found[1] if found else _sysctl("machdep.cpu.brand_string")
     return name or platform.processor() or platform.machine()

@@ -1,23 +1,29 @@
 """Measure all rungs at once: ``python -m flashlib.measure.ladder`` (chapter 9)."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from flashlib.attention import flash_attention
 from flashlib.backends import Backend
-from flashlib.backends.base import BLOCK_ROWS
 from flashlib.backends.blas import BlasBackend
 from flashlib.backends.blocked import MOST_BLOCKS
+from flashlib.backends.numpy_tiles import BLOCK_ROWS
 from flashlib.backends.tiles import TilesBackend
 from flashlib.cores import usable_cores
 from flashlib.kernels.lane_product import LANES
 from flashlib.kernels.launch import limit_workers
 from flashlib.kernels.targets import register_tile
-from flashlib.measure.peak import flops_per_second, read_bytes_per_second
+from flashlib.measure.peak import (
+    N_BYTES,
+    REPEATS,
+    flops_per_second,
+    read_bytes_per_second,
+)
 from flashlib.measure.prefill import race
-from flashlib.measure.record import Row, cores_text, print_table, rows_of, write
+from flashlib.measure.record import FOLDER, Row, cores_text, print_table, rows_of, write
 from flashlib.testing import make_qkv
 from flashlib.traffic import causal_pairs
 
@@ -52,8 +58,8 @@ def sharing() -> dict[str, int]:
 def bare_products(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> Callable[[], None]:
     """Return the two products of every head, as NumPy ships them, and nothing else.
 
-    No mask, no softmax, and as many threads as the library likes: no way to keep
-    the score matrix is faster.
+    No mask, no softmax, and as many threads as the library likes: no way to compute
+    both whole products with this library is faster.
     """
     group = q.shape[1] // k.shape[1]
     heads = [np.ascontiguousarray(x.swapaxes(0, 1)) for x in (q, k, v)]
@@ -80,27 +86,29 @@ def climb(n: int, cores: int, rounds: int) -> list[Row]:
     return rows_of(times, flops, "torch", what="causal", seq=n, cores=cores)
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> None:
     """Measure, print and write ``ladder.json``."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--lengths", type=int, nargs="+", default=(511,))
     parser.add_argument("--cores", type=int, nargs="+", default=(1, usable_cores()))
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--repeats", type=int, default=REPEATS, help="of the peak")
+    parser.add_argument("--bytes", type=int, default=N_BYTES, help="of what is read")
     chosen = parser.parse_args(arguments)
     rows, peaks, bandwidths = [], {}, {}
     for cores in sorted(set(chosen.cores)):
-        tops = [flops_per_second(cores)]
-        bandwidths[cores] = read_bytes_per_second(cores) / 1e9
+        tops = [flops_per_second(cores, repeats=chosen.repeats)]
+        bandwidths[cores] = read_bytes_per_second(cores, n_bytes=chosen.bytes) / 1e9
         for n in chosen.lengths:
             rows += climb(n, cores, chosen.rounds)
-            tops.append(flops_per_second(cores))
+            tops.append(flops_per_second(cores, repeats=chosen.repeats))
         peaks[cores] = max(tops) / 1e9
-    print_table(rows, "Gflop/s", "torch", peaks)
+    print_table(rows, "Gflop/s", "torch", peaks, unlimited=(PRODUCTS,))
     for cores, peak in peaks.items():
         rates = f"{peak:.0f} Gflop/s, {bandwidths[cores]:.1f} GB/s"
         print(f"{cores_text(cores)}: {rates}")
     facts = {"peaks": peaks, "bandwidths": bandwidths, "rows_to_share": sharing()}
-    print(write("ladder", rows, unit="Gflop/s", peer="torch", **facts))
+    print(write("ladder", rows, folder, unit="Gflop/s", peer="torch", **facts))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ far several changes of the arithmetic move it.
 """
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -93,7 +94,7 @@ def merged(rows: list[dict[str, object]]) -> dict[str, object]:
     }
 
 
-def main(arguments: list[str] | None = None, folder: Path = FOLDER) -> None:
+def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> None:
     """Compute more texts in every way, and record what moved in all so far."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--more", type=int, default=20, help="texts to add")

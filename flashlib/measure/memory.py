@@ -5,17 +5,19 @@ should be the tensors, the result, and one more copy of K and V.
 """
 
 import argparse
+from collections.abc import Sequence
+from pathlib import Path
 
 from flashlib.cores import usable_cores
 from flashlib.measure.growth import measure_apart
-from flashlib.measure.record import Row, print_table, write
+from flashlib.measure.record import FOLDER, Row, print_table, write
 
 __all__ = ["main"]
 
 LENGTHS = (1024, 4096, 16384)
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> None:
     """Measure, print and write ``memory.json``; Linux only."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
@@ -31,7 +33,7 @@ def main(arguments: list[str] | None = None) -> None:
     print_table(rows, "MiB", "none")
     for n, entry in memory.items():
         print(f"seq {n}: {entry['peak'] / entry['by_rights']:.2f} x what it should be")
-    print(write("memory", rows, unit="MiB", memory=memory))
+    print(write("memory", rows, folder, unit="MiB", memory=memory))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ lengths; all are read by one kernel, and the results agree to the bit.
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from flashlib.cores import usable_cores
 from flashlib.decode import flash_attention_decode, flash_attention_paged
 from flashlib.kernels.launch import limit_workers
 from flashlib.measure.decode import N_HEADS, N_KV_HEADS, WIDTH, in_pages
-from flashlib.measure.record import Row, print_table, rows_of, write
+from flashlib.measure.record import FOLDER, Row, print_table, rows_of, write
 from flashlib.measure.timing import interleave
 from flashlib.testing import make_qkv
 
@@ -55,7 +56,7 @@ def compare(length: int, cores: int, rounds: int) -> list[Row]:
     return rows_of(times, n_bytes, WHOLE, seq=length, cores=cores)
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> None:
     """Measure, print and write ``paged.json``."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
@@ -67,7 +68,7 @@ def main(arguments: list[str] | None = None) -> None:
         for length in chosen.lengths:
             rows += compare(length, cores, chosen.rounds)
     print_table(rows, "GB/s", WHOLE)
-    print(write("paged", rows, unit="GB/s", peer=WHOLE))
+    print(write("paged", rows, folder, unit="GB/s", peer=WHOLE))
 
 
 if __name__ == "__main__":

@@ -12,10 +12,15 @@ import numpy as np
 from flashlib.kernels.launch import limit_workers
 from flashlib.kernels.peak import count_of_flops, run_peak
 
-__all__ = ["flops_per_second", "read_bytes_per_second"]
+__all__ = ["N_BYTES", "REPEATS", "flops_per_second", "read_bytes_per_second"]
+
+# Register tiles per core and round: some milliseconds.
+REPEATS = 20_000
+# An array that no cache holds.
+N_BYTES = 512 * 2**20
 
 
-def flops_per_second(cores: int, *, repeats: int = 20_000, rounds: int = 25) -> float:
+def flops_per_second(cores: int, *, repeats: int = REPEATS, rounds: int = 25) -> float:
     """Return the float32 rate of the register-blocked product, operands in cache.
 
     Parameters
@@ -28,14 +33,14 @@ def flops_per_second(cores: int, *, repeats: int = 20_000, rounds: int = 25) -> 
         The fastest of them counts.
     """
     cores = limit_workers(cores)
-    panel, results = np.ones(1024, np.float32), np.empty(cores, np.float32)
-    run_peak(panel, results, 1)
-    flops = cores * count_of_flops(panel.dtype, repeats)
-    return flops / _least_seconds(lambda: run_peak(panel, results, repeats), rounds)
+    results = np.empty(cores, np.float32)
+    run_peak(results, 1)
+    flops = cores * count_of_flops(results.dtype, repeats)
+    return flops / _least_seconds(lambda: run_peak(results, repeats), rounds)
 
 
 def read_bytes_per_second(
-    cores: int, *, n_bytes: int = 512 * 2**20, rounds: int = 7
+    cores: int, *, n_bytes: int = N_BYTES, rounds: int = 7
 ) -> float:
     """Return the rate at which `cores` threads add up an array out of memory."""
     parts = np.array_split(np.ones(n_bytes // 4, np.float32), cores)

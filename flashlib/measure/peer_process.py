@@ -27,7 +27,7 @@ class PeerProcess:
     ----------
     library : str
         One of `LIBRARIES`.
-    q, k, v : numpy.ndarray
+    q, k, v : ndarray
         ``[batch, seq, heads, width]``.
     causal : bool
     cores : int

@@ -33,7 +33,7 @@ def add_peers(
     ----------
     functions : dict
         What is compared, by name.
-    q, k, v : numpy.ndarray
+    q, k, v : ndarray
         ``[batch, seq, heads, width]``.
     causal : bool
         Top-left aligned, as all of them have it.

@@ -4,16 +4,17 @@ Every result is checked against the float64 oracle before a clock starts.
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from flashlib.attention import flash_attention
 from flashlib.cores import usable_cores
 from flashlib.kernels.launch import limit_workers
-from flashlib.measure.peak import flops_per_second
+from flashlib.measure.peak import REPEATS, flops_per_second
 from flashlib.measure.peers import add_peers
-from flashlib.measure.record import Row, cores_text, print_table, rows_of, write
+from flashlib.measure.record import FOLDER, Row, cores_text, print_table, rows_of, write
 from flashlib.measure.timing import Timing, interleave
 from flashlib.testing import make_qkv, oracle
 from flashlib.traffic import causal_pairs
@@ -82,26 +83,27 @@ def compare(
     return rows_of(times, flops, "torch", what=what, seq=n, cores=cores)
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> None:
     """Measure, print and write ``prefill.json``."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
     parser.add_argument("--cores", type=int, nargs="+", default=(1, usable_cores()))
     parser.add_argument("--shapes", type=int, default=1, help="how many of the shapes")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--repeats", type=int, default=REPEATS, help="of the peak")
     chosen = parser.parse_args(arguments)
     rows, peaks = [], {}
     for cores in sorted(set(chosen.cores)):
-        tops = [flops_per_second(cores)]
+        tops = [flops_per_second(cores, repeats=chosen.repeats)]
         for shape in SHAPES[: chosen.shapes]:
             for n in chosen.lengths:
                 rows += compare(n, shape, cores, chosen.rounds)
-                tops.append(flops_per_second(cores))
+                tops.append(flops_per_second(cores, repeats=chosen.repeats))
         peaks[cores] = max(tops) / 1e9
     print_table(rows, "Gflop/s", "torch", peaks)
     for cores, peak in peaks.items():
         print(f"peak of the register tile, {cores_text(cores)}: {peak:.0f} Gflop/s")
-    print(write("prefill", rows, unit="Gflop/s", peer="torch", peaks=peaks))
+    print(write("prefill", rows, folder, unit="Gflop/s", peer="torch", peaks=peaks))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -126,9 +126,16 @@ def machine_card() -> dict[str, object]:
 
 
 def print_table(
-    rows: list[Row], unit: str, peer: str, peaks: Mapping | None = None
+    rows: list[Row],
+    unit: str,
+    peer: str,
+    peaks: Mapping | None = None,
+    unlimited: Collection[str] = (),
 ) -> None:
-    """Print rows as aligned columns, without names if all rows have the same.
+    """Print rows as aligned columns; what several have in common heads them, once.
+
+    Rows of several names stand below what they were measured on. If all rows have the
+    same name, each says itself what it was measured on, and there is no name.
 
     Parameters
     ----------
@@ -138,35 +145,48 @@ def print_table(
     peaks : mapping, optional
         The highest possible rate by the number of cores; its keys may be strings, as
         they are in a file.
+    unlimited : collection of str
+        Who used all cores whatever the row says: without a share of the peak of fewer.
     """
-    header = ("case", "who", "ms", "low", "high", unit, f"x {peer}")
-    lines = [header] + [
-        (
-            _case(row),
-            row.name,
-            _three_digits(row.milliseconds),
-            _three_digits(row.low),
-            _three_digits(row.high),
-            f"{row.rate:.3g}",
-            "" if row.ratio is None else f"{row.ratio:.2f}",
-        )
-        for row in rows
-    ]
+    labels, heads = _labels(rows)
+    lines = [("", "ms", "low", "high", unit, f"x {peer}")]
+    lines += [(label, *_numbers(row)) for label, row in zip(labels, rows, strict=True)]
     if peaks is not None:
         tops = {int(cores): peak for cores, peak in peaks.items()}
-        shares = [f"{row.rate / tops[row.cores]:.0%}" for row in rows]
+        fewer = {cores for cores in tops if cores < max(tops)}
+        shares = [
+            ""
+            if row.name in unlimited and row.cores in fewer
+            else f"{row.rate / tops[row.cores]:.0%}"
+            for row in rows
+        ]
         columns = ["of peak", *shares]
         lines = [(*line, share) for line, share in zip(lines, columns, strict=True)]
-    texts = 2  # columns of words stand left, columns of numbers right
-    if len({row.name for row in rows}) == 1:
-        lines, texts = [(case, *rest) for case, _, *rest in lines], 1
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        cells = [
-            cell.ljust(width) if i < texts else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
+    above = ""
+    for head, line in zip(["", *heads], lines, strict=True):
+        if head != above:
+            print(head)
+        above = head
+        label, *numbers = line
+        cells = [label.ljust(widths[0]), *map(str.rjust, numbers, widths[1:])]
         print("  ".join(cells).rstrip())
+
+
+def _labels(rows: list[Row]) -> tuple[list[str], list[str]]:
+    """Return what stands before each row, and the line above it."""
+    if len({row.name for row in rows}) > 1:
+        return [row.name for row in rows], [_case(row) for row in rows]
+    if len(rows) > 1 and len({row.what for row in rows}) == 1:
+        return [_case(row._replace(what="")) for row in rows], [r.what for r in rows]
+    return [_case(row) for row in rows], [""] * len(rows)
+
+
+def _numbers(row: Row) -> tuple[str, ...]:
+    """Write the numbers of a row."""
+    times = map(_three_digits, (row.milliseconds, row.low, row.high))
+    ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
+    return (*times, f"{row.rate:.3g}", ratio)
 
 
 def _three_digits(value: float) -> str:

@@ -5,11 +5,13 @@ Time should grow with the square of the length, and fall with the cores.
 
 import argparse
 import math
+from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 
 from flashlib.cores import usable_cores
 from flashlib.measure.growth import N_HEADS, WIDTH, measure_apart
-from flashlib.measure.record import cores_text, print_table, rows_of, write
+from flashlib.measure.record import FOLDER, cores_text, print_table, rows_of, write
 from flashlib.measure.timing import Timing
 from flashlib.traffic import attention_flops, causal_pairs
 
@@ -32,7 +34,7 @@ def exponents(seconds: dict[int, float]) -> list[float]:
     ]
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> None:
     """Measure, print and write ``scaling.json``."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
@@ -55,7 +57,7 @@ def main(arguments: list[str] | None = None) -> None:
     first, last = seconds[counts[0]], seconds[counts[-1]]
     gains = {n: first[n] / last[n] for n in first}
     print(f"{counts[-1]} against {counts[0]}:", gains)
-    print(write("scaling", rows, unit="Gflop/s", exponents=powers, gains=gains))
+    print(write("scaling", rows, folder, unit="Gflop/s", exponents=powers, gains=gains))
 
 
 if __name__ == "__main__":

@@ -2,12 +2,13 @@
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 from flashlib.attention import flash_attention
 from flashlib.cores import usable_cores
 from flashlib.measure.ladder import rungs
 from flashlib.measure.prefill import check
-from flashlib.measure.record import Row, print_table, rows_of, write
+from flashlib.measure.record import FOLDER, Row, print_table, rows_of, write
 from flashlib.measure.timing import interleave
 from flashlib.testing import make_qkv
 from flashlib.traffic import causal_pairs
@@ -36,7 +37,7 @@ def race(n: int, cores: int, rounds: int) -> list[Row]:
     return rows_of(times, flops, OPPONENT, seq=n, cores=cores)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> None:
     """Measure, print and write ``verdict.json``."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print_table(rows, "Gflop/s", OPPONENT)
     sizes = {"n_heads": N_HEADS, "n_kv_heads": N_KV_HEADS, "head_dim": WIDTH}
     facts = {**sizes, "rounds": chosen.rounds}
-    print(write("verdict", rows, unit="Gflop/s", peer=OPPONENT, **facts))
+    print(write("verdict", rows, folder, unit="Gflop/s", peer=OPPONENT, **facts))
 
 
 if __name__ == "__main__":

@@ -9,12 +9,13 @@ stay in reach of a laptop.
 import argparse
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from flashlib.backends import available_backends
 from flashlib.cores import usable_cores
-from flashlib.measure.record import print_table, rows_of, write
+from flashlib.measure.record import FOLDER, print_table, rows_of, write
 from flashlib.measure.timing import Timing, interleave
 from flashlib.model import Qwen3, Qwen3Config, random_model
 from flashlib.model.weights import shapes
@@ -64,7 +65,7 @@ def compare(
     return interleave({name: first(name) for name in names}, rounds=rounds), each
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> None:
     """Measure, print and write ``whole_model.json``."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tokens", type=int, default=TOKENS)
@@ -85,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "weight_bytes": 4 * sum(math.prod(shape) for _, shape in shapes(config)),
         "cache_bytes": sum(layer.k.nbytes + layer.v.nbytes for layer in cache.layers),
     }
-    print(write("whole_model", rows, unit="tokens/s", peer="blas", **facts))
+    print(write("whole_model", rows, folder, unit="tokens/s", peer="blas", **facts))
 
 
 if __name__ == "__main__":

@@ -31,19 +31,19 @@ def attend(
     ops : Operations
     config : Qwen3Config
     layer : int
-    q, k, v : numpy.ndarray
+    q, k, v : ndarray
         Normalized and rotated, ``[seq, n_heads * head_dim]`` and
         ``[seq, n_kv_heads * head_dim]``.
     cache : ModelCache
 
     Returns
     -------
-    numpy.ndarray
+    ndarray
         ``[seq, n_heads * head_dim]``.
     """
-    first = cache.layers[layer].seqlens[0] == 0
+    is_prompt = cache.layers[layer].seqlens[0] == 0
     cache.append(layer, k, v)
-    if not first:
+    if not is_prompt:
         return ops.fused_attention(q, cache.layers[layer], config)
     if ops.algorithm == "materialized":
         return materialize_heads(ops, config, q, k, v)

@@ -38,7 +38,10 @@ class ModelCache:
     def __init__(self, layers: Sequence[Cache]):
         self.layers = tuple(layers)
         if not self.layers:
-            raise ArgumentError("layers has no caches; expected one per layer")
+            raise ArgumentError(
+                "layers has no caches; expected one per layer; a layer keeps its own "
+                "keys and values"
+            )
 
     @classmethod
     def contiguous(
@@ -151,7 +154,7 @@ def attend_to_cache(
 
     Parameters
     ----------
-    q : numpy.ndarray
+    q : ndarray
         ``[1, n_new, n_heads, head_dim]``.
     cache : ContiguousCache, RingCache or PagedCache
         The new keys and values included.
@@ -160,7 +163,7 @@ def attend_to_cache(
 
     Returns
     -------
-    numpy.ndarray
+    ndarray
         ``[1, n_new, n_heads, head_dim]``.
     """
     live = np.minimum(cache.seqlens, cache.capacity)

@@ -62,7 +62,8 @@ def load_model(path: str | PathLike) -> Qwen3:
     if folder is None or not folder.is_dir():
         name = shown(path if folder is None else str(path))
         raise ArgumentError(
-            f"path has {name}; expected a folder with config.json and weights"
+            f"path has {name}; expected a folder with config.json and weights; models "
+            "are published in this form"
         )
     config = Qwen3Config.from_json(_read_json(folder / "config.json"))
     entries = _headers(folder)
@@ -98,7 +99,8 @@ class _Reader:
 def _read_json(path: Path) -> dict:
     if not path.is_file():
         raise ArgumentError(
-            f"path has no {path.name}; expected a file in {path.parent}"
+            f"path has no {path.name}; expected a file in {path.parent}; it says what "
+            "the weights are; copy the whole folder"
         )
     try:
         fields = json.loads(path.read_text(encoding="utf-8"))
@@ -108,7 +110,8 @@ def _read_json(path: Path) -> dict:
         ) from None
     if not isinstance(fields, dict):
         raise ArgumentError(
-            f"{path.name} has a {type(fields).__name__}; expected fields"
+            f"{path.name} has a {type(fields).__name__}; expected fields; names and "
+            "values are what is read from it"
         )
     return fields
 
@@ -124,7 +127,8 @@ def _open(path: Path):
         ) from None
     if not path.is_file():
         raise ArgumentError(
-            f"path has no {path.name}; expected a file in {path.parent}"
+            f"path has no {path.name}; expected a file in {path.parent}; it holds "
+            "weights; copy the whole folder"
         )
     try:
         return safe_open(path, framework="np")
@@ -158,12 +162,16 @@ def _files(folder: Path) -> list[str]:
     where = _read_json(folder / INDEX).get("weight_map")
     if not isinstance(where, dict) or not where:
         raise ArgumentError(
-            f"{INDEX} has no weight_map; expected tensor names and files"
+            f"{INDEX} has no weight_map; expected tensor names and files; it says in "
+            "which file a tensor lies"
         )
     files = sorted(set(map(str, where.values())))
     for file in files:
         if Path(file).name != file:
-            raise ArgumentError(f"{INDEX} has {file!r}; expected a file of the folder")
+            raise ArgumentError(
+                f"{INDEX} has {file!r}; expected a file of the folder; nothing outside "
+                "of it is read"
+            )
     return files
 
 
@@ -191,7 +199,7 @@ def _check(config: Qwen3Config, entries: dict[str, _Entry]) -> None:
         if entries[name].dtype not in _TYPES:
             raise DTypeError(
                 f"{name} has type {entries[name].dtype}; expected one of "
-                f"{', '.join(_TYPES)}"
+                f"{', '.join(_TYPES)}; what they hold is computed in float32"
             )
 
 

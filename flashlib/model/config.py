@@ -27,6 +27,11 @@ _FIXED = {
     "use_sliding_window": False,
     "rope_scaling": None,
 }
+# What has to be a number > 0, and why.
+_POSITIVE = {
+    "rms_norm_eps": "it keeps a norm from dividing by 0",
+    "rope_theta": "rotary frequencies are its powers",
+}
 
 
 @dataclass(frozen=True)
@@ -80,13 +85,14 @@ class Qwen3Config:
                 f"head_dim has {self.head_dim}; expected an even number; rotary "
                 "positions turn pairs"
             )
-        for name in ("rms_norm_eps", "rope_theta"):
+        for name, why in _POSITIVE.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 value = 0
             if not 0 < value < float("inf"):
                 raise ArgumentError(
-                    f"{name} has {shown(getattr(self, name))}; expected a number > 0"
+                    f"{name} has {shown(getattr(self, name))}; expected a number > 0; "
+                    f"{why}"
                 )
         self._check_head_and_stops()
 
@@ -144,14 +150,11 @@ class Qwen3Config:
         for key, value in _FIXED.items():
             if fields.get(key, value) != value:
                 raise ArgumentError(
-                    f"{key} has {shown(fields[key])}; expected {value!r}, the only one "
-                    "that the forward pass here computes"
+                    f"{key} has {shown(fields[key])}; expected {value!r}; the forward "
+                    "pass here computes no other"
                 )
         _check_layer_types(fields.get("layer_types"))
-        missing = [key for key in _SIZES.values() if key not in fields]
-        if missing:
-            known = ", ".join(_SIZES.values())
-            raise ArgumentError(f"config.json has no {missing[0]}; expected {known}")
+        _check_sizes(fields)
         return cls(
             **{name: fields[key] for name, key in _SIZES.items()},
             rms_norm_eps=fields.get("rms_norm_eps", 1e-6),
@@ -173,7 +176,18 @@ def _check_layer_types(kinds: object) -> None:
     for kind in kinds:
         if kind != "full_attention":
             raise ArgumentError(
-                f"layer_types has {shown(kind)}; expected 'full_attention' everywhere"
+                f"layer_types has {shown(kind)}; expected 'full_attention' everywhere; "
+                "the forward pass here computes no other"
+            )
+
+
+def _check_sizes(fields: Mapping[str, Any]) -> None:
+    """Refuse a configuration without one of the sizes."""
+    for key in _SIZES.values():
+        if key not in fields:
+            raise ArgumentError(
+                f"config.json has no {key}; expected {', '.join(_SIZES.values())}; "
+                "together they are the sizes of a model"
             )
 
 
@@ -189,12 +203,15 @@ def _rope_theta(fields: Mapping[str, Any]) -> float:
     kind = rope.get("rope_type", "default")
     if kind != "default":
         raise ArgumentError(
-            f"rope_type has {shown(kind)}; expected 'default', the only one that the "
-            "forward pass here computes"
+            f"rope_type has {shown(kind)}; expected 'default'; the forward pass here "
+            "computes no other"
         )
     theta = rope.get("rope_theta", fields.get("rope_theta"))
     if theta is None:
-        raise ArgumentError("config.json has no rope_theta; expected a number > 0")
+        raise ArgumentError(
+            "config.json has no rope_theta; expected a number > 0; rotary frequencies "
+            "are its powers"
+        )
     return theta
 
 

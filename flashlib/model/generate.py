@@ -62,7 +62,8 @@ def generate(
         The text so far, ``[seq]``.
     max_new_tokens : int
         Stop after as many, or at a token that ends a text, which is not
-        returned.
+        returned. Together with the text so far they have to fit the longest
+        text of the model.
     backend, algorithm
         As in :meth:`Qwen3.prefill`.
     cache : ModelCache, optional
@@ -78,8 +79,15 @@ def generate(
     Raises
     ------
     ArgumentError
-        If the text would become longer than the model's longest, before the
+        If the text could become longer than the model's longest, before the
         first token is written.
+
+    Notes
+    -----
+    The limit holds for the longest text that may come out, because nobody knows
+    beforehand whether a stop token ends it in time. transformers warns once a text
+    has passed the limit, and goes on; vLLM refuses the request, as here. To write
+    as far as the model goes, ask for ``model.config.max_positions - len(token_ids)``.
 
     Examples
     --------

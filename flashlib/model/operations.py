@@ -113,9 +113,13 @@ class Operations:
     ) -> np.ndarray:
         """Run causal attention over a prompt in one operation of the backend.
 
+        The name is that of the usual case. Which algorithm runs is decided by
+        `algorithm` and the gate of the backend: with "auto" it may be the
+        materialized one, still in a single operation.
+
         Parameters
         ----------
-        q, k, v : numpy.ndarray
+        q, k, v : ndarray
             ``[seq, n_heads * head_dim]``, ``[seq, n_kv_heads * head_dim]``.
         config : Qwen3Config
         window : int or None

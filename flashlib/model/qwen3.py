@@ -69,7 +69,10 @@ class Qwen3:
         except TypeError:
             kind = shown(dtype)
         if kind not in (np.float32, np.float64):
-            raise DTypeError(f"dtype has {kind}; expected float32 or float64")
+            raise DTypeError(
+                f"dtype has {kind}; expected float32 or float64; a forward pass is "
+                "computed in one of them"
+            )
         return Qwen3(self.config, convert(self.weights, kind), self.tokenizer)
 
     def new_cache(self, capacity: int) -> ModelCache:
@@ -108,7 +111,7 @@ class Qwen3:
 
         Returns
         -------
-        logits : numpy.ndarray
+        logits : ndarray
             ``[seq, vocab_size]``, or ``[1, vocab_size]``.
         cache : ModelCache
 
@@ -161,16 +164,20 @@ class Qwen3:
         tokens = as_array("token_ids", token_ids)
         if tokens.ndim != 1 or tokens.size == 0:
             raise ShapeError(
-                f"token_ids has shape {tokens.shape}; expected [seq] with seq >= 1"
+                f"token_ids has shape {tokens.shape}; expected [seq] with seq >= 1; a "
+                "text is one row of tokens"
             )
         if tokens.dtype.kind not in "iu":
-            raise DTypeError(f"token_ids has dtype {tokens.dtype}; expected integers")
+            raise DTypeError(
+                f"token_ids has dtype {tokens.dtype}; expected integers; a token is a "
+                "row of the embedding table"
+            )
         wrong = (tokens < 0) | (tokens >= self.config.vocab_size)
         if wrong.any():
             i = int(wrong.argmax())
             raise ArgumentError(
                 f"token_ids[{i}] has {tokens[i]}; expected 0 to "
-                f"{self.config.vocab_size - 1}, a row of the embedding table"
+                f"{self.config.vocab_size - 1}; a token is a row of the embedding table"
             )
         return tokens.astype(np.int64)
 
@@ -180,7 +187,8 @@ class Qwen3:
         if cache.length + n_new > self.config.max_positions:
             raise ArgumentError(
                 f"token_ids has {n_new} tokens after {cache.length}; expected at most "
-                f"{self.config.max_positions} in all, the longest text of this model"
+                f"{self.config.max_positions} in all; that is the longest text of this "
+                "model"
             )
         ops.choice(self.config, n_new, cache.window, self.dtype)
         if cache.length == 0:

@@ -65,7 +65,8 @@ class RoundedOperations(Operations):
         super().__init__(backend, algorithm, tile=tile, num_splits=num_splits)
         if rounding not in ROUNDINGS:
             raise ArgumentError(
-                f"rounding has {rounding!r}; expected one of {', '.join(ROUNDINGS)}"
+                f"rounding has {rounding!r}; expected one of {', '.join(ROUNDINGS)}; "
+                "each names a type that has fewer numbers"
             )
         self._round = ROUNDINGS[rounding]
 

@@ -50,12 +50,12 @@ class Weights(NamedTuple):
 
     Attributes
     ----------
-    embedding : numpy.ndarray
+    embedding : ndarray
         ``[vocab_size, hidden_size]``.
     layers : tuple of Layer
-    norm : numpy.ndarray
+    norm : ndarray
         ``[hidden_size]``.
-    head : numpy.ndarray
+    head : ndarray
         ``[hidden_size, vocab_size]``; a view of the embedding if tied.
     """
 

@@ -34,7 +34,8 @@ def check_tokens(token_ids: object) -> list[int]:
     """Return the numbers of words as a list, or raise ArgumentError."""
     if not isinstance(token_ids, Iterable) or np.ndim(token_ids) > 1:
         raise ArgumentError(
-            f"token_ids has {shown(token_ids)}; expected the numbers of words, in a row"
+            f"token_ids has {shown(token_ids)}; expected the numbers of words; a text "
+            "is one row of them"
         )
     return [
         check_integer("token_ids", token, 0, "tokens count from 0")
@@ -59,7 +60,8 @@ def split_words(text: str) -> list[str]:
     rest = _WORD.sub("", text).split()
     if rest:
         raise ArgumentError(
-            f"text has {rest[0]!r}; expected letters, spaces and the marks . , “ ”"
+            f"text has {rest[0]!r}; expected letters, spaces and the marks . , “ ”; "
+            "nothing else is a word or a mark here"
         )
     return _WORD.findall(text)
 
@@ -88,7 +90,8 @@ class WordTokenizer:
         if len(self._ids) != len(self.words) or self.words[:1] != (START,):
             raise ArgumentError(
                 f"words has {len(self.words)} entries, {len(self._ids)} of them "
-                f"different; expected every word once, {START!r} first"
+                f"different; expected every word once, {START!r} first; the number of "
+                "a word is its place"
             )
 
     @classmethod
@@ -135,8 +138,8 @@ class WordTokenizer:
         for token in check_tokens(token_ids):
             if token >= len(self):
                 raise ArgumentError(
-                    f"token_ids has {token}; expected 0 to {len(self) - 1}, the number "
-                    "of a word"
+                    f"token_ids has {token}; expected 0 to {len(self) - 1}; every "
+                    "token is the number of a word"
                 )
             word = self.words[token]
             if word == START:

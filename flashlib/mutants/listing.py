@@ -1,7 +1,5 @@
 """Show wrong code: the difference from right code, and a fold-out around it (book)."""
 
-from __future__ import annotations
-
 import ast
 import html
 import inspect

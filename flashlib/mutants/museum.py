@@ -1,37 +1,32 @@
 """Every mutant by its name, in the order of the chapters (book).
 
+Examples
+--------
 >>> [len(programs) for programs in WINGS.values()]
 [5, 6, 8]
 """
 
-from __future__ import annotations
-
-import inspect
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from flashlib.mutants import (
-    blocking,
-    hiding,
-    paging,
-    rescaling,
-    walking,
-    wrong_caches,
-    wrong_masks,
-    wrong_steps,
-)
+from flashlib.mutants.loop import blocking, hiding, paging, rescaling, walking
+from flashlib.mutants.loop.wrong_loop import WrongLoop
+from flashlib.mutants.machine import wrong_caches, wrong_masks, wrong_steps
+from flashlib.mutants.machine.wrong_program import WrongProgram
 from flashlib.mutants.mutant import Mutant
 
+
+def _together(wings: Iterable[Mapping[str, Mutant]]) -> Mapping[str, Mutant]:
+    return MappingProxyType({name: one for wing in wings for name, one in wing.items()})
+
+
 #: Wrong loops.
-MUTANTS = MappingProxyType(
-    {
-        name: Mutant(name, wing.CHAPTER, inspect.getdoc(loop), loop())
-        for wing in (rescaling, walking, hiding, blocking, paging)
-        for name, loop in wing.FAULTS.items()
-    }
+MUTANTS: Mapping[str, WrongLoop] = _together(
+    wing.FAULTS for wing in (rescaling, walking, hiding, blocking, paging)
 )
 
 #: Wrong programs for the machine, by the wing whose checks they are held to.
-WINGS = MappingProxyType(
+WINGS: Mapping[str, Mapping[str, WrongProgram]] = MappingProxyType(
     {
         "steps": wrong_steps.FAULTS,
         "masks": wrong_masks.FAULTS,
@@ -39,6 +34,4 @@ WINGS = MappingProxyType(
     }
 )
 #: Wrong programs for the machine.
-MACHINE_MUTANTS = MappingProxyType(
-    {name: wrong for programs in WINGS.values() for name, wrong in programs.items()}
-)
+MACHINE_MUTANTS: Mapping[str, WrongProgram] = _together(WINGS.values())

@@ -1,7 +1,5 @@
 """Draw a query among its keys, the weights, and the values they mix (chapter 1)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from flashlib.plots.svg import (
@@ -47,7 +45,8 @@ def _axes(origin: tuple[float, float], title: str) -> list[str]:
         for point, dx, dy in (([place, 0], 0, 5), ([0, place], -5, 0)):
             x, y = _at(origin, point)
             parts.append(line(x, y, x + dx, y + dy, GRAY))
-            parts.append(text(x + 2.2 * dx, y + 3.6 * dy, place, size=14, fill=GRAY))
+            # left of the dots that lie on the axis
+            parts.append(text(x + 3.8 * dx, y + 3.6 * dy, place, size=14, fill=GRAY))
     return parts
 
 
@@ -108,7 +107,9 @@ def _values(state: Mapping[str, object]) -> list[str]:
         radius = 3 + 15 * weight**0.5
         parts.append(circle(x, y, radius, color, PAPER))
         aside = 3 + 0.7 * radius
-        parts.append(text(x + aside, y - aside, j, "start", SIZE))
+        # the output may come close to a value on the axis from above
+        side = y - aside if value[0] else y + aside + 10
+        parts.append(text(x + aside, side, j, "start", SIZE))
     x, y = _at(VALUE_ORIGIN, state["out"])
     parts.append(line(x - 9, y - 9, x + 9, y + 9, INK, 4.5))
     parts.append(line(x - 9, y + 9, x + 9, y - 9, INK, 4.5))

@@ -1,7 +1,5 @@
 """Draw bytes against cache sizes, and the speed of one pass (chapter 2)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 
@@ -84,7 +82,7 @@ def _names(state: Mapping[str, object]) -> list[str]:
 
 def _cuts(top: float, state: Mapping[str, object]) -> list[str]:
     """Draw the caches across one bar: common ones above it, the machine's below."""
-    above, below = top + 3, top + 9 + BAR
+    above, below = top + 6, top + 9 + BAR
     return [
         *(
             line(_x(size), above, _x(size), below - 12, GREEN, 2)

@@ -1,7 +1,5 @@
 """Draw the float cliff, as a moving picture and as a sweep of digits (chapter 3)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Draw the running state of a row, and errors over the size of scores (chapter 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt

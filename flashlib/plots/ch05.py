@@ -1,7 +1,5 @@
 """Draw the walk of one query row over tiles of K and V (chapter 5)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from flashlib.plots import svg

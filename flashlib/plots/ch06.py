@@ -1,7 +1,5 @@
 """Draw a causal mask as data and as a loop bound, and its tiles (chapter 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,5 @@
 """Draw additions that wait for each other, and heads that write stripes (chapter 7)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from flashlib.plots import svg

@@ -1,7 +1,5 @@
 """Draw which test refuses which wrong kernel, and how far each is off (chapter 8)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -103,7 +101,7 @@ def heat_figure(
 
     Parameters
     ----------
-    counts : numpy.ndarray of int
+    counts : ndarray of int
         ``[mutants, topics]``.
     mutants, topics : sequence of str
         Labels of the rows and of the columns.

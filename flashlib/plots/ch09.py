@@ -1,7 +1,5 @@
 """Draw the ladder under its roof, and the error of an exponential (chapter 9)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 
@@ -113,9 +111,9 @@ def error_figure(x: np.ndarray, errors: Mapping[str, np.ndarray]) -> Figure:
 
     Parameters
     ----------
-    x : numpy.ndarray
+    x : ndarray
         Exponents.
-    errors : mapping of str to numpy.ndarray
+    errors : mapping of str to ndarray
         Errors in units of the last place, one for each of `x`, by name.
     """
     colors = (palette.BLUE, palette.ORANGE)

@@ -1,7 +1,5 @@
 """Draw calls of operations before and after, and their shares (chapter 10)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,5 @@
 """Draw times in two parts, and where a gain saturates (chapter 11)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,5 @@
 """Draw two times against each other, and maps of who wins (chapter 12)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -79,7 +77,7 @@ def verdict_figure(
 
     Parameters
     ----------
-    ratios : numpy.ndarray
+    ratios : ndarray
         ``[rungs, lengths]``, above 1 where the rung wins.
     rungs, lengths : sequence
         Labels of the rows and of the columns.

@@ -1,7 +1,5 @@
 """Draw margins against disturbances, and how disturbances grow (chapter 13)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

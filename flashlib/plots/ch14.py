@@ -1,7 +1,5 @@
 """Draw sequences over the pages they own, and the speed of reading (chapter 14)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -107,7 +105,7 @@ def bandwidth_figure(
     ----------
     keys : sequence of int
         Cached keys of each step.
-    runs : mapping of str to sequence of numpy.ndarray
+    runs : mapping of str to sequence of ndarray
         GB/s of every run, for each way to read and each number of keys.
     """
     figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")

@@ -1,7 +1,5 @@
 """Draw one instruction with the memories, and the engines in time (chapter 15)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import matplotlib.pyplot as plt
@@ -166,6 +164,7 @@ def engines_figure(events: Iterable[tuple[str, str, float, float, float]]) -> Fi
             last[engine] = -1e9 if below else start
     axes.set_yticks(range(len(ENGINES)), ENGINES)
     axes.set_ylim(len(ENGINES) - 0.45, -0.6)
+    axes.set_xlim(left=-80)  # the first names stay clear of the axis
     axes.set_xlabel("nanoseconds")
     axes.grid(axis="x", alpha=0.3)
     return figure

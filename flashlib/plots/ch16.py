@@ -1,7 +1,5 @@
 """Draw the roofline of decode, and work over the number of columns (chapter 16)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

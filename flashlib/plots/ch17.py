@@ -1,7 +1,5 @@
 """Draw the array while it sums, and rounding over the mean of V (chapter 17)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,5 @@
 """Draw the row with hidden keys and what each tile leaves behind (chapter 18)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from flashlib.plots import svg
@@ -52,7 +50,7 @@ def _keys(state: Mapping[str, object]) -> list[str]:
 def _tiles(state: Mapping[str, object]) -> list[str]:
     """Write the running state below each tile; NaN in red and bold."""
     body = []
-    for i, (label, key) in enumerate((("max", "m"), ("correct", "corr"), ("sum", "l"))):
+    for i, (label, key) in enumerate((("max", "m"), ("corr", "corr"), ("sum", "l"))):
         y = ROWS + 30 * i
         body.append(svg.text(8, y, label, "start", SIZE))
         for t, value in enumerate(state[key]):

@@ -1,7 +1,5 @@
 """Draw a ring of slots and the two comparisons behind a window (chapter 19)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

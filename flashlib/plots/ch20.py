@@ -1,7 +1,5 @@
 """Draw a block of keys, the columns that move past it, and their bytes (chapter 20)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

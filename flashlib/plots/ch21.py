@@ -1,7 +1,5 @@
 """Draw the way from a page table to a partition (chapter 21)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from flashlib.plots import svg

@@ -1,7 +1,5 @@
 """Draw the engines of one core or two in time (chapter 22)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from flashlib.plots import svg

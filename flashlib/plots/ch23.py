@@ -1,7 +1,5 @@
 """Draw the work of two kernels, and the tiles that prefill computes (chapter 23)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,5 @@
 """Draw which check catches which mutant (book)."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby

@@ -1,7 +1,7 @@
 """Name the colors of every figure once (book).
 
 Okabe and Ito's palette for readers who confuse red and green, with a purple, a red and
-grays beside it.  Matplotlib figures take these values as they are; `flashlib.plots.svg`
+grays beside it. Matplotlib figures take these values as they are; `flashlib.plots.svg`
 offers them as defaults that the style sheet of the page may replace in dark mode.
 """
 

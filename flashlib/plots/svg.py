@@ -5,8 +5,6 @@ frame costs one to three kilobytes, stays sharp on a phone, and takes its colors
 the style sheet, so that the same frame reads in light and in dark mode.
 """
 
-from __future__ import annotations
-
 import html
 import json
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Draw bytes as bars over a logarithmic axis, for the two-minute tour (book)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

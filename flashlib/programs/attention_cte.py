@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flashlib.errors import ArgumentError
+from flashlib.errors import ArgumentError, ShapeError
 from flashlib.machine.machine import Machine
 from flashlib.machine.pair import CorePair
 from flashlib.machine.spec import NC_V3, Spec
@@ -20,7 +20,6 @@ from flashlib.programs.refusals import (
     check_core,
     check_flags,
     check_sink,
-    refuse,
 )
 
 __all__ = ["CteResult", "attention_cte"]
@@ -156,11 +155,11 @@ def _sizes(arrays: dict[str, np.ndarray], tall: dict, switches: tuple) -> CteSiz
             shape = want
             if name[0] == "k" and not tall["k"]:
                 shape = (batch_kv, d, length)
-            refuse(
-                found != shape,
-                f"{name} has shape {found}; expected {shape}; keys and values share "
-                "rows and head_dim with q; lay it out so",
-            )
+            if found != shape:
+                raise ShapeError(
+                    f"{name} has shape {found}; expected {shape}; keys and values "
+                    "share rows and head_dim with q; lay it out so"
+                )
     causal, window, q_offset, q_stride, packed = switches
     s = CteSizes(
         batch, batch_kv, seq_q, seq_k, d, seq_prior,

@@ -1,5 +1,6 @@
 """Attend from new tokens to a cache: the decode kernel whole (chapters 20, 21, 22)."""
 
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -9,12 +10,12 @@ from flashlib.machine.pair import CorePair
 from flashlib.machine.spec import NC_V3, Spec
 from flashlib.machine.trace import Trace
 from flashlib.programs.refusals import as_array, optional_array
-from flashlib.programs.tkg.arrays import HbmArrays, put_arrays
+from flashlib.programs.tkg.arrays import put_arrays
 from flashlib.programs.tkg.config import TkgConfig
 from flashlib.programs.tkg.kernel import run_core
 from flashlib.programs.tkg.operands import TkgOperands, check_call
 from flashlib.programs.tkg.pages import check_entries, live_entries
-from flashlib.programs.tkg.run import CoreRun
+from flashlib.programs.tkg.run import Core, CoreRun
 from flashlib.programs.tkg.sizes import TkgSizes
 
 __all__ = ["TkgResult", "attention_tkg"]
@@ -32,6 +33,13 @@ class TkgResult(NamedTuple):
     k_out: np.ndarray | None
     traces: tuple[Trace, ...]
     machines: tuple[Machine, ...]
+
+    def steps(self) -> dict[tuple[str, str], int]:
+        """Count the instructions of all cores by step and name."""
+        total: Counter[tuple[str, str]] = Counter()
+        for trace in self.traces:
+            total.update(trace.histogram(by=("step", "op")))
+        return dict(total)
 
 
 def attention_tkg(
@@ -137,39 +145,32 @@ def attention_tkg(
         if hardened:
             live = live_entries(sizes, x.pos_ids, x.start_pos_ids, x.mask)
         check_entries(x.table, x.k_prior.shape[0], sizes, live)
-    machines = CorePair(spec) if lnc == 2 else Machine(spec)
-    cores = machines.cores if lnc == 2 else (machines,)
-    arrays = put_arrays(cores[0], x, sizes, config)
-    runs = [_core_run(m, x, sizes, config, hardened, arrays) for m in cores]
-    if lnc == 2:
-        machines.run(lambda m: run_core(runs[m.core]))
-    else:
-        run_core(runs[0])
-    return _result(runs, cores, config)
+    return _run(x, sizes, config, spec, lnc, hardened)
 
 
-def _core_run(
-    m: Machine,
+def _run(
     x: TkgOperands,
     s: TkgSizes,
     config: TkgConfig,
+    spec: Spec,
+    lnc: int,
     hardened: bool,
-    arrays: HbmArrays,
-) -> CoreRun:
-    """Set one core up; what is on chip from the start leaves no record."""
-    run = CoreRun(m, s, config, hardened, arrays, x.q.dtype, x.k_prior.dtype)
-    if config.qk_in_sb:
-        run.queries, run.k_active = m.sbuf.put(x.q), m.sbuf.put(x.k_active)
-    return run
+) -> TkgResult:
+    """Lay the arrays out, run the cores, copy the results out of the first one."""
+    pair = CorePair(spec) if lnc == 2 else None
+    cores = pair.cores if pair else (Machine(spec),)
+    arrays = put_arrays(cores[0], x, s, config)
 
+    def program(m: Machine) -> CoreRun:
+        core = Core(m, s, config, hardened, arrays, x.q.dtype, x.k_prior.dtype)
+        given = None
+        if config.qk_in_sb:  # on chip from the start, so they leave no record
+            given = m.sbuf.put(x.q), m.sbuf.put(x.k_active)
+        return run_core(core, given)
 
-def _result(runs: list[CoreRun], cores: tuple, config: TkgConfig) -> TkgResult:
-    """Copy the outputs out, of the first core where both have one."""
-    run = runs[0]
-    out = run.result if config.out_in_sb else run.hbm.out
+    run = pair.run(program)[0] if pair else program(cores[0])
+    out = run.result if config.out_in_sb else arrays.out
     k_out = None
     if config.fuse_rope:
-        k_out = run.k_active if config.k_out_in_sb else run.hbm.k_out
-        k_out = k_out.numpy()
-    traces = tuple(m.trace for m in cores)
-    return TkgResult(out.numpy(), k_out, traces, tuple(cores))
+        k_out = (run.k_active if config.k_out_in_sb else arrays.k_out).numpy()
+    return TkgResult(out.numpy(), k_out, tuple(m.trace for m in cores), cores)

@@ -249,7 +249,7 @@ def sum_by_matmul(
 
 
 def pieces(columns: int, most: int = PARTITIONS) -> list[slice]:
-    """Cut columns into windows of at most ``most``.
+    """Cut columns into pieces of at most ``most``.
 
     Examples
     --------

@@ -1,22 +1,94 @@
-"""Call the decode kernel with one cache in every layout (chapters 21, 22, 23).
+"""Call the decode kernel with plain rows (chapters 18, 19, 20, 21, 22, 23).
 
-The kernel wants each kind of cache in a shape of its own. Here keys and values come
-as plain rows in the order of their slots, and this module lays them out.
+The kernel wants queries, new rows and each kind of cache in a shape of its own. Here
+keys and values come as rows in the order of their slots, the last ``seq`` of which
+belong to the queries, and this module lays them out.
 """
 
-from collections.abc import Mapping
+import math
+from typing import NamedTuple
 
 import numpy as np
 
 from flashlib.errors import ArgumentError
+from flashlib.machine.trace import Trace
 from flashlib.programs.attention_tkg import TkgResult, attention_tkg
+from flashlib.programs.blocks import PARTITIONS
 from flashlib.programs.tkg.config import TkgConfig
 
-__all__ = ["CACHES", "SPARE", "cache_arguments", "decode_cached", "steps", "to_pages"]
+__all__ = [
+    "CACHES",
+    "SPARE",
+    "SlotsResult",
+    "cache_arguments",
+    "decode_cached",
+    "decode_slots",
+    "to_pages",
+]
 
 CACHES = ("rows", "columns", "pages")
 #: Pages that the pool has beyond those of the batch.
 SPARE = 3
+
+
+class SlotsResult(NamedTuple):
+    """``out`` is ``[seq, n_heads, head_dim]`` in the type of q; one trace per core."""
+
+    out: np.ndarray
+    traces: tuple[Trace, ...]
+
+
+def decode_slots(
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    *,
+    slots: int | None = None,
+    pos: int | None = None,
+    scale: float | None = None,
+    **how: object,
+) -> SlotsResult:
+    """Attend in the layout of the book: one sequence, one key/value head.
+
+    Parameters
+    ----------
+    q : ndarray
+        ``[seq, n_heads, head_dim]`` float32 or bfloat16.
+    k, v : ndarray
+        ``[rows, 1, head_dim]``. All but the last ``seq`` rows lie in the slots from 0
+        on; the last ones are the active rows.
+    slots : int, optional
+        Length of the cache, a multiple of 128; the next one that holds the rows
+        unless given.
+    pos : int, optional
+        Cached length, ``rows - seq`` unless given: slots below it are valid, and
+        query i sits at ``pos + i``.
+    scale : float, optional
+        1 / sqrt(head_dim) unless given.
+    **how
+        As in `cache_arguments`.
+
+    Raises
+    ------
+    ShapeError, DTypeError
+        From `attention_tkg`.
+
+    Examples
+    --------
+    >>> q = np.ones((1, 2, 4), np.float32)
+    >>> k = np.zeros((3, 1, 4), np.float32)
+    >>> v = np.repeat(np.float32([0, 3, 6]), 4).reshape(3, 1, 4)
+    >>> decode_slots(q, k, v).out[0, :, 0]
+    array([3., 3.], dtype=float32)
+    """
+    seq, _, d = q.shape
+    slots = slots or math.ceil(len(k) / PARTITIONS) * PARTITIONS
+    scale = d**-0.5 if scale is None else scale
+    queries = (q * np.asarray(scale, q.dtype)).transpose(1, 0, 2)[None]
+    keys, values = (_in_slots(x, seq, slots) for x in (k, v))
+    pos = len(k) - seq if pos is None else pos
+    result = decode_cached(queries, keys, values, pos=pos, **how)
+    return SlotsResult(result.out[0].transpose(2, 0, 1), result.traces)
 
 
 def decode_cached(
@@ -48,6 +120,9 @@ def cache_arguments(
     seed: int = 0,
     strided: bool = True,
     pos: int | None = None,
+    start: np.ndarray | None = None,
+    mask: np.ndarray | None = None,
+    active_mask: np.ndarray | None = None,
     bucket: int | None = None,
     tile: int = 8192,
     sink: np.ndarray | None = None,
@@ -74,6 +149,14 @@ def cache_arguments(
         Neighboring slots on one partition; flat caches only.
     pos : int, optional
         Valid slots in front; all but the active ones unless given.
+    start : ndarray, optional
+        ``[batch, seq]`` first slot of the window of each query; ``[seq]`` for one
+        sequence.
+    mask : ndarray, optional
+        What broadcasts to ``[batch, n_heads, seq, slots]`` bool, instead of positions.
+    active_mask : ndarray, optional
+        What broadcasts to ``[batch, n_heads, seq (query), seq (key)]`` bool; causal
+        unless given.
     bucket : int, optional
         Slots that a flat cache has; as many as are processed unless given.
     tile : int
@@ -88,32 +171,44 @@ def cache_arguments(
     ArgumentError
         For a cache of another name.
     """
-    batch, _, seq, d = q.shape
-    slots, own = k.shape[1], np.arange(seq)
-    cached = slots - seq
+    batch, n_heads, seq, d = q.shape
+    slots, cached = k.shape[1], k.shape[1] - seq
     config = TkgConfig(
         curr_sprior=slots,
         full_sprior=bucket or slots,
         tp_k_prior=cache != "columns",
         strided_mm1=strided and cache != "pages",
-        use_pos_id=True,
+        use_pos_id=mask is None,
         qk_in_sb=True,
         out_in_sb=out_in_sb,
         fa_tile_s_prior=tile,
         block_len=block_len if cache == "pages" else 0,
     )
     pools, table = _cache(cache, k, v, config, seed)
-    options = {
-        "config": config,
-        "pos_ids": np.tile((cached if pos is None else pos) + own, (batch, 1)),
-        "active_blocks_table": table,
-        "sink": None if sink is None else np.asarray(sink, np.float32)[:, None],
-        "lnc": lnc,
-        "hardened": hardened,
-    }
+    options = {"config": config, "active_blocks_table": table, "lnc": lnc}
+    options |= {"hardened": hardened, "sink": _column(sink)}
+    if mask is None:
+        own = (cached if pos is None else pos) + np.arange(seq)
+        options["pos_ids"] = np.tile(own, (batch, 1))
+        options["start_pos_ids"] = None if start is None else np.atleast_2d(start)
+        options["active_mask"] = _keys_first(active_mask, batch, n_heads)
+    else:
+        options["mask"] = _keys_first(mask, batch, n_heads)
     active = k[:, cached:].transpose(2, 0, 1).reshape(d, -1)
     moving = q.transpose(3, 0, 1, 2).reshape(d, -1)
     return (moving, active, v[:, None, cached:], *pools), options
+
+
+def _column(sink: np.ndarray | None) -> np.ndarray | None:
+    return None if sink is None else np.asarray(sink, np.float32)[:, None]
+
+
+def _keys_first(mask: np.ndarray | None, batch: int, n_heads: int) -> np.ndarray | None:
+    """Turn ``[.., queries, keys]`` into ``[keys, batch, n_heads, queries]``."""
+    if mask is None:
+        return None
+    wide = np.broadcast_to(mask, (batch, n_heads, *np.shape(mask)[-2:]))
+    return np.ascontiguousarray(wide.transpose(3, 0, 1, 2))
 
 
 def _cache(
@@ -165,18 +260,20 @@ def to_pages(
     return table, pools
 
 
+def _in_slots(x: np.ndarray, seq: int, slots: int) -> np.ndarray:
+    """Lay rows into the slots from 0 on, the last ``seq`` of them into the last slots.
+
+    What lies between is loaded and masked: 0, for NaN times 0 is NaN.
+    """
+    out = np.zeros((1, slots, x.shape[-1]), x.dtype)
+    out[0, : len(x) - seq] = x[:-seq, 0]
+    out[0, slots - seq :] = x[-seq:, 0]
+    return out
+
+
 def _in_bucket(x: np.ndarray, bucket: int) -> np.ndarray:
     """Put rows into a longer cache; what lies behind them is never to be read."""
     batch, slots, d = x.shape
     out = np.full((batch, 1, bucket, d), np.nan, x.dtype)
     out[:, 0, :slots] = x
     return out
-
-
-def steps(result: TkgResult) -> Mapping[tuple[str, str], int]:
-    """Count the instructions of all cores by step and name."""
-    total: dict[tuple[str, str], int] = {}
-    for trace in result.traces:
-        for key, n in trace.histogram(by=("step", "op")).items():
-            total[key] = total.get(key, 0) + n
-    return total

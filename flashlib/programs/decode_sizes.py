@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flashlib.errors import DTypeError
+from flashlib.errors import DTypeError, ShapeError
 from flashlib.machine.dtypes import BFLOAT16, FLOAT16, FLOAT32
 from flashlib.programs.blocks import PARTITIONS
-from flashlib.programs.refusals import refuse
 
 __all__ = ["BANK_COLUMNS", "DTYPES", "TILE_KEYS", "Sizes", "checked_sizes"]
 
@@ -70,17 +69,17 @@ def checked_sizes(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> Sizes:
         For sizes that do not belong together or exceed one tile.
     """
     for name, x in (("q", q), ("k", k), ("v", v)):
-        refuse(
-            x.dtype not in DTYPES or x.dtype != q.dtype,
-            f"{name} has dtype {x.dtype.name}; expected float32, float16 or bfloat16, "
-            "the same for q, k and v; the tensor engine multiplies equals; cast it",
-            DTypeError,
-        )
-        refuse(
-            x.ndim != 3 or min(x.shape) < 1,
-            f"{name} has shape {x.shape}; expected 3 axes of 1 or more; they are "
-            "[seq, heads, head_dim]; reshape it",
-        )
+        if x.dtype not in DTYPES or x.dtype != q.dtype:
+            raise DTypeError(
+                f"{name} has dtype {x.dtype.name}; expected float32, float16 or "
+                "bfloat16, the same for q, k and v; the tensor engine multiplies "
+                "equals; cast it"
+            )
+        if x.ndim != 3 or min(x.shape) < 1:
+            raise ShapeError(
+                f"{name} has shape {x.shape}; expected 3 axes of 1 or more; they are "
+                "[seq, heads, head_dim]; reshape it"
+            )
     _belong_together(q, k, v)
     (seq_q, n_heads, head_dim), (seq_k, n_kv_heads, _) = q.shape, k.shape
     s = Sizes(seq_q, seq_k, n_kv_heads, n_heads // n_kv_heads, head_dim, v.shape[2])
@@ -90,43 +89,44 @@ def checked_sizes(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> Sizes:
 
 def _belong_together(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> None:
     """Refuse tokens, heads or widths that differ where they have to agree."""
-    refuse(
-        k.shape[0] != v.shape[0],
-        f"k and v have {k.shape[0]} and {v.shape[0]} tokens; expected equal seq_k; "
-        "every key has one value; cut the longer one",
-    )
-    refuse(
-        k.shape[1] != v.shape[1],
-        f"k and v have {k.shape[1]} and {v.shape[1]} heads; expected equal "
-        "n_kv_heads; every key has one value; repeat or drop heads of one",
-    )
-    refuse(
-        q.shape[2] != k.shape[2],
-        f"q and k have head_dim {q.shape[2]} and {k.shape[2]}; expected equal "
-        "head_dim; a score is their dot product; pad the narrower one with 0",
-    )
-    refuse(
-        q.shape[1] % k.shape[1] != 0,
-        f"q has {q.shape[1]} heads; expected a multiple of n_kv_heads = {k.shape[1]}; "
-        "every KV head serves a whole group of query heads; pad the last group",
-    )
+    if k.shape[0] != v.shape[0]:
+        raise ShapeError(
+            f"k and v have {k.shape[0]} and {v.shape[0]} tokens; expected equal seq_k; "
+            "every key has one value; cut the longer one"
+        )
+    if k.shape[1] != v.shape[1]:
+        raise ShapeError(
+            f"k and v have {k.shape[1]} and {v.shape[1]} heads; expected equal "
+            "n_kv_heads; every key has one value; repeat or drop heads of one"
+        )
+    if q.shape[2] != k.shape[2]:
+        raise ShapeError(
+            f"q and k have head_dim {q.shape[2]} and {k.shape[2]}; expected equal "
+            "head_dim; a score is their dot product; pad the narrower one with 0"
+        )
+    if q.shape[1] % k.shape[1] != 0:
+        raise ShapeError(
+            f"q has {q.shape[1]} heads; expected a multiple of n_kv_heads = "
+            f"{k.shape[1]}; every KV head serves a whole group of query heads; pad the "
+            "last group"
+        )
 
 
 def _fit(s: Sizes) -> None:
     """Refuse what exceeds the partitions, a bank or the tile."""
     for name in ("head_dim", "head_dim_v"):
-        refuse(
-            getattr(s, name) > PARTITIONS,
-            f"{name} has {getattr(s, name)}; expected at most {PARTITIONS}; it lies on "
-            "the partitions; wider heads run on the CPU only",
+        if getattr(s, name) > PARTITIONS:
+            raise ShapeError(
+                f"{name} has {getattr(s, name)}; expected at most {PARTITIONS}; it "
+                "lies on the partitions; wider heads run on the CPU only"
+            )
+    if s.width > BANK_COLUMNS:
+        raise ShapeError(
+            f"seq_q * group has {s.width}; expected at most {BANK_COLUMNS}; the "
+            "columns of one KV head lie in one bank; ask with fewer queries at a time"
         )
-    refuse(
-        s.width > BANK_COLUMNS,
-        f"seq_q * group has {s.width}; expected at most {BANK_COLUMNS}; the columns of "
-        "one KV head lie in one bank; ask with fewer queries at a time",
-    )
-    refuse(
-        s.seq_k > TILE_KEYS,
-        f"seq_k has {s.seq_k}; expected at most {TILE_KEYS}; all keys lie in one tile; "
-        "attention_tkg walks longer caches in several",
-    )
+    if s.seq_k > TILE_KEYS:
+        raise ShapeError(
+            f"seq_k has {s.seq_k}; expected at most {TILE_KEYS}; all keys lie in one "
+            "tile; attention_tkg walks longer caches in several"
+        )

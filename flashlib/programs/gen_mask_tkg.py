@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flashlib.errors import shown
+from flashlib.errors import ArgumentError, ShapeError, shown
 from flashlib.machine.dtypes import as_dtype
 from flashlib.machine.machine import Machine
 from flashlib.machine.pair import CorePair
@@ -18,7 +18,6 @@ from flashlib.programs.refusals import (
     check_flags,
     check_whole,
     optional_array,
-    refuse,
 )
 from flashlib.programs.tkg import checks
 from flashlib.programs.tkg.config import TkgConfig
@@ -144,11 +143,11 @@ def _checked(
     """Check arrays and sizes; return the sizes."""
     check_core(spec, lnc)
     check_whole(n_heads=n_heads)
-    refuse(
-        pos.ndim != 2,
-        f"pos_ids has shape {pos.shape}; expected [batch, seq]; one position per "
-        "query; reshape it",
-    )
+    if pos.ndim != 2:
+        raise ShapeError(
+            f"pos_ids has shape {pos.shape}; expected [batch, seq]; one position per "
+            "query; reshape it"
+        )
     batch, seq = pos.shape
     checks.positive(batch=batch, seq=seq, n_heads=n_heads)
     checks.check_tiling(config)
@@ -166,26 +165,28 @@ def _checked_tile(s: TkgSizes, offset: int, given: int | None, layout: str) -> i
     if given is not None:
         check_whole(s_prior_tile=given)
     tile = s.local_slots - offset if given is None else given
-    refuse(
-        not isinstance(layout, str) or layout not in LAYOUTS,
-        f"layout has {shown(layout)}; expected 'sbuf' or 'hbm'; a mask is kept on chip "
-        "or written out; name one of the two",
-    )
-    refuse(
-        layout == "hbm" and (offset != 0 or given is not None),
-        f"s_prior_offset has {offset} and s_prior_tile {given} with layout 'hbm'; "
-        "expected 0 and None; in HBM the mask of the whole cache is written; leave "
-        "both out",
-    )
+    if not isinstance(layout, str) or layout not in LAYOUTS:
+        raise ArgumentError(
+            f"layout has {shown(layout)}; expected 'sbuf' or 'hbm'; a mask is kept on "
+            "chip or written out; name one of the two"
+        )
+    if layout == "hbm" and (offset != 0 or given is not None):
+        raise ArgumentError(
+            f"s_prior_offset has {offset} and s_prior_tile {given} with layout 'hbm'; "
+            "expected 0 and None; in HBM the mask of the whole cache is written; leave "
+            "both out"
+        )
     unit = PARTITIONS * (s.block_len or 1)
-    refuse(
+    if (
         offset < 0
         or offset % PARTITIONS != 0
         or tile < 1
         or tile % unit != 0
-        or offset + tile > s.local_slots,
-        f"s_prior_offset has {offset} and the tile {tile}; expected multiples of 128 "
-        f"and {unit} inside the {s.local_slots} slots of a core; a tile fills the "
-        "partitions; round both down",
-    )
+        or offset + tile > s.local_slots
+    ):
+        raise ArgumentError(
+            f"s_prior_offset has {offset} and the tile {tile}; expected multiples of "
+            f"128 and {unit} inside the {s.local_slots} slots of a core; a tile fills "
+            "the partitions; round both down"
+        )
     return tile

@@ -17,14 +17,7 @@ __all__ = [
     "finite",
     "is_whole",
     "optional_array",
-    "refuse",
 ]
-
-
-def refuse(condition: bool, message: str, error: type[Exception] = ShapeError) -> None:
-    """Raise when the condition holds."""
-    if condition:
-        raise error(message)
 
 
 def as_array(name: str, x: object) -> np.ndarray:
@@ -46,23 +39,21 @@ def optional_array(name: str, x: object) -> np.ndarray | None:
 def check_flags(**flags: object) -> None:
     """Every switch is a Python or NumPy bool, nothing that merely acts like one."""
     for name, value in flags.items():
-        refuse(
-            not isinstance(value, (bool, np.bool_)),
-            f"{name} has {shown(value)}; expected True or False; a switch has two "
-            "positions; convert it with bool()",
-            ArgumentError,
-        )
+        if not isinstance(value, (bool, np.bool_)):
+            raise ArgumentError(
+                f"{name} has {shown(value)}; expected True or False; a switch has two "
+                "positions; convert it with bool()"
+            )
 
 
 def check_whole(**values: object) -> None:
     """Every one is an integer; neither a fraction nor a bool counts as one."""
     for name, value in values.items():
-        refuse(
-            not is_whole(value),
-            f"{name} has {shown(value)}; expected an integer; it counts rows, slots or "
-            "heads; convert it with int()",
-            ArgumentError,
-        )
+        if not is_whole(value):
+            raise ArgumentError(
+                f"{name} has {shown(value)}; expected an integer; it counts rows, "
+                "slots or heads; convert it with int()"
+            )
 
 
 def is_whole(value: object) -> bool:
@@ -73,12 +64,11 @@ def is_whole(value: object) -> bool:
 def check_sink(sink: np.ndarray) -> None:
     """A sink is a logit: finite, or -inf for none."""
     found = sink[np.isnan(sink) | np.isposinf(sink)]
-    refuse(
-        found.size > 0,
-        f"sink has {found[:1].tolist()}; expected finite numbers or -inf; it is the "
-        "logit of a key without a value; use -inf for no sink",
-        ArgumentError,
-    )
+    if found.size > 0:
+        raise ArgumentError(
+            f"sink has {found[:1].tolist()}; expected finite numbers or -inf; it is "
+            "the logit of a key without a value; use -inf for no sink"
+        )
 
 
 def finite(name: str, value: object) -> float:
@@ -89,31 +79,29 @@ def finite(name: str, value: object) -> float:
         number = math.nan
     with np.errstate(over="ignore"):
         fits = np.isfinite(np.float32(number))
-    refuse(
-        not fits,
-        f"{name} has {shown(value)}; expected a finite number that float32 holds; it "
-        "multiplies every score; replace it",
-        ArgumentError,
-    )
+    if not fits:
+        raise ArgumentError(
+            f"{name} has {shown(value)}; expected a finite number that float32 holds; "
+            "it multiplies every score; replace it"
+        )
     return number
 
 
 def check_core(spec: Spec, lnc: int) -> None:
     """The generation has what the kernels use; one core or two run them."""
-    refuse(
-        not isinstance(spec, Spec),
-        f"spec has {shown(spec)}; expected NC_V3, NC_V4 or another Spec; every limit "
-        "comes from it; pass one of these",
-        MachineError,
-    )
-    refuse(
-        spec.generation < 3,
-        f"spec has {spec.name}; expected generation 3 or later; it has no "
-        "dma_transpose and no range_select; use NC_V3 or NC_V4",
-        MachineError,
-    )
-    refuse(
-        not is_whole(lnc) or lnc not in (1, 2),
-        f"lnc has {shown(lnc)}; expected 1 or 2; a logical core is one physical core "
-        "or two; leave it out for one",
-    )
+    if not isinstance(spec, Spec):
+        raise MachineError(
+            f"spec has {shown(spec)}; expected NC_V3, NC_V4 or another Spec; every "
+            "limit comes from it; pass one of these"
+        )
+    if spec.generation < 3:
+        raise MachineError(
+            f"spec has {spec.name}; expected generation 3 or later; it has no "
+            "dma_transpose and no range_select; use NC_V3 or NC_V4"
+        )
+    # a size of the call: how many cores share its arrays
+    if not is_whole(lnc) or lnc not in (1, 2):
+        raise ShapeError(
+            f"lnc has {shown(lnc)}; expected 1 or 2; a logical core is one physical "
+            "core or two; leave it out for one"
+        )

@@ -34,7 +34,7 @@ def make_qkv(
 
     Returns
     -------
-    tuple of numpy.ndarray
+    tuple of ndarray
         ``[seq_q, n_heads, head_dim]``, ``[seq_k, n_kv_heads, head_dim]``,
         ``[seq_k, n_kv_heads, head_dim_v]``.
     """

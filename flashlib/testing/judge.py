@@ -120,8 +120,9 @@ def assert_accurate(
     """
     report = error_report(result, q, k, v, **options)
     assert report.ok, (
-        f"out is off by {report.out:.3g} (allowed {report.allowed:.3g}, plain "
-        f"{report.plain:.3g}), lse uses {report.lse:.3g} of what is allowed"
+        f"out has an error of {report.out:.3g}; expected at most {report.allowed:.3g}, "
+        f"where plain attention has {report.plain:.3g}; lse uses {report.lse:.3g} of "
+        "what it is allowed"
     )
     return report
 

@@ -29,14 +29,14 @@ def lse_allowed(want: np.ndarray, plain: float) -> np.ndarray:
 
     Parameters
     ----------
-    want : numpy.ndarray
+    want : ndarray
         The right lse, ``[seq_q, n_heads]``.
     plain : float
         Largest error of the plain lse in the same type.
 
     Returns
     -------
-    numpy.ndarray
+    ndarray
         ``[seq_q, n_heads]``.
 
     Examples

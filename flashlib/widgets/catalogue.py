@@ -1,7 +1,5 @@
 """All moving figures of the book by name (book)."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from functools import cache

@@ -1,12 +1,10 @@
 """One key moves, and the weights of the row move with it (chapter 1)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np
 
-from flashlib.exercises.ch01 import weights_of
+from flashlib.experiments.row_weights import weights_of
 from flashlib.plots.ch01 import row_picture
 from flashlib.reference import materialized_attention
 from flashlib.row import KEYS, QUERY, VALUES

@@ -1,7 +1,5 @@
 """Score matrices against caches: what fits where at each prompt length (chapter 2)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

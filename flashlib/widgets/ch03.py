@@ -1,12 +1,14 @@
 """The float cliff: one row of exponents slides along the number line (chapter 3)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np
 
-from flashlib.exercises.ch03 import exact_softmax, shifted_softmax, weight_error
+from flashlib.experiments.row_weights import (
+    exact_softmax,
+    shifted_softmax,
+    weight_error,
+)
 from flashlib.plots.ch03 import cliff_picture
 from flashlib.reference import materialized_attention
 from flashlib.row import SCORES
@@ -24,15 +26,15 @@ _WORDS = {"nan": "NaN", "inf": "inf", "-inf": "-inf"}
 def cliff_state(offset: int) -> dict[str, object]:
     """Compute the row's terms and weights against ``r = max + offset``."""
     row = np.asarray(SCORES, dtype=np.float32)
-    reference = float(row.max()) + offset
+    anchor = float(row.max()) + offset
     with np.errstate(all="ignore"):
-        terms = np.exp(row - np.float32(reference))
-    error = weight_error(row, reference)
+        terms = np.exp(row - np.float32(anchor))
+    error = weight_error(row, anchor)
     return {
         "offset": offset,
-        "exponents": [float(score) - reference for score in row],
+        "exponents": [float(score) - anchor for score in row],
         "terms": [_plain(term) for term in terms],
-        "weights": [_plain(weight, 6) for weight in shifted_softmax(row, reference)],
+        "weights": [_plain(weight, 6) for weight in shifted_softmax(row, anchor)],
         "exact": [round(float(weight), 6) for weight in exact_softmax(row)],
         "survivors": int(np.count_nonzero(terms)),
         "digits": None if np.isnan(error) else round(max(0.0, -np.log10(error)), 1),

@@ -1,7 +1,5 @@
 """The scrubber: read a row key by key and watch its state (chapter 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

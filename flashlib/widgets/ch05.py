@@ -1,7 +1,5 @@
 """The tile walk: one query row, its stripe of K and V, two buffers (chapter 5)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One mask, told twice: written as data, or as the end of a loop (chapter 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,12 +1,10 @@
 """Lanes and stripes: what waits for what, and who writes where (chapter 7)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from flashlib.exercises.stripes import (
+from flashlib.experiments.races import (
     HEAD_DIM,
     N_HEADS,
     N_KV_HEADS,

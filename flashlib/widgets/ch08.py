@@ -1,7 +1,5 @@
 """The mutation matrix: change a test, and see which mutants live (chapter 8)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 

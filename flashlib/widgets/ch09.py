@@ -1,7 +1,5 @@
 """The ladder under the roof: rungs as they were measured (chapter 9)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 
@@ -63,12 +61,12 @@ def ladder_state(cores: int, rung: str) -> dict[str, object]:
         "rung": rung,
         "step": STEPS[rung],
         "rates": {name: round(rows[name].rate, 1) for name in RUNGS},
-        "peak": round(peak, 1),
+        "peak": peak,  # rounded once, where it is written
         "bandwidth": round(bandwidth, 1),
-        "share": round(rows[rung].rate / peak, 3),
+        "share": rows[rung].rate / peak,
         "ratio": None if rows[rung].ratio is None else round(rows[rung].ratio, 2),
         "intensity": round(intensity, 1),
-        "roof": round(attainable_flops(intensity, peak, bandwidth), 1),
+        "roof": attainable_flops(intensity, peak, bandwidth),
     }
 
 

@@ -1,7 +1,5 @@
 """The histogram: operations before and after, for any number of layers (chapter 10)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from flashlib.experiments.histogram import NAMES, expected, traced

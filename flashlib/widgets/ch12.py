@@ -1,7 +1,5 @@
 """A verdict from two sliders: how strong, and how well fed (chapter 12)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from flashlib.experiments.break_even import break_even, weigh

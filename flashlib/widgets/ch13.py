@@ -1,7 +1,5 @@
 """Margins against disturbances: every step of some texts on one map (chapter 13)."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping
@@ -90,9 +88,10 @@ def margin_figure() -> MovingFigure:
         caption=(
             "Every step of three greedy texts. To the right: how far the best word "
             "leads. Upwards: how far a change of the arithmetic moves some rival "
-            "against it. Larger squares hold more steps. Only above the diagonal can "
-            "a word change, and rings count those that do. Changes of float32 "
-            "arithmetic stay far below; rounded activations reach up."
+            "against it; on the lower edge lie steps at which no rival moved. Larger "
+            "squares hold more steps. Only above the diagonal can a word change, and "
+            "rings count those that do. Changes of float32 arithmetic stay far below; "
+            "rounded activations reach up."
         ),
         axes={"What changes": tuple(CHANGES)},
         state=map_state,

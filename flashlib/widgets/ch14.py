@@ -1,7 +1,5 @@
 """The page-table explorer: the row of the book in pages, forked (chapter 14)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 
@@ -139,7 +137,8 @@ def pages_words(state: Mapping[str, object]) -> str:
     """Say the step, the tables, and what is shared and copied."""
     rows = zip("AB", state["lengths"], state["tables"], strict=False)
     tables = "; ".join(
-        f"{name} holds {n} tokens in pages {', '.join(map(str, table))}"
+        f"{name} holds {n} token{'s' * (n != 1)} in page{'s' * (len(table) > 1)} "
+        f"{', '.join(map(str, table))}"
         if table
         else f"{name} holds 0 tokens and no page"
         for name, n, table in rows

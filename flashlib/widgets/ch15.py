@@ -1,7 +1,5 @@
 """The machine viewer: one instruction of the decode program at a time (chapter 15)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 
@@ -221,9 +219,9 @@ def viewer_figure() -> MovingFigure:
         caption=(
             "The decode program of the next chapter on the row of the book, one "
             "instruction at a time. Numbers left of a grid are partitions. Blue is "
-            "read, orange with a bold frame is written. Below stand the tensors that "
-            "are alive in SBUF, in the order of the stack, and the eight banks of "
-            "PSUM. Names are those of the program."
+            "read; brown (orange on a dark page) with a bold frame is written. Below "
+            "stand the tensors that are alive in SBUF, in the order of the stack, and "
+            "the eight banks of PSUM. Names are those of the program."
         ),
         axes={"Instruction": tuple(range(1, len(SAYS) + 1))},
         state=viewer_state,

@@ -1,7 +1,5 @@
 """The roofline of decode, and the engine that works longest (chapter 16)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The array while it sums: who stands still, who moves (chapter 17)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np
@@ -58,10 +56,11 @@ def array_words(state: Mapping[str, object]) -> str:
         "ones stationary": ("a square of ones", "p"),
         "ones beside values": (f"V with a column of ones at {WIDTH}", "p"),
     }[state["way"]]
+    cycles = f"{state['cycles']} cycle" + "s" * (state["cycles"] > 1)
     more = "no product" if not state["products"] else f"{state['products']} products"
     return (
         f"{state['way'].capitalize()}, {columns}: {who[0]} {still} stands still and "
-        f"{who[1]} {moving} moves, {state['cycles']} cycles per block of 128 keys. "
+        f"{who[1]} {moving} moves, {cycles} per block of 128 keys. "
         f"For the sum over {BLOCKS * 128:,} keys that is {more} and {state['added']:,} "
         f"cycles more than without it. The result {state['result']} has "
         f"{state['lands']}; the first sum is {state['sums'][0]:g}."
@@ -92,9 +91,10 @@ def array_figure() -> MovingFigure:
         page="notebooks/17_the_sum_that_is_a_matmul",
         caption=(
             "The array of 128 by 128 with what stands in it, to scale; what moves "
-            "comes in from the left, and the result falls out below. Ones are orange, "
-            "exponentials blue, values gray. With the ones beside the values a single "
-            "column of the array is lit, the one that would have idled."
+            "comes in from the left, and the result falls out below. Ones are brown "
+            "(orange on a dark page), exponentials blue, values gray. With the ones "
+            "beside the values a single column of the array is lit, the one that would "
+            "have idled."
         ),
         axes={"Ones": tuple(WAYS), "Columns of p": COLUMNS},
         state=array_state,

@@ -1,14 +1,12 @@
 """The row with some keys hidden, in three programs that hide them (chapter 18)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from flashlib.plots.ch18 import masked_row_picture
-from flashlib.programs.slot_call import decode_slots
+from flashlib.programs.cache_call import decode_slots
 from flashlib.reference import materialized_attention
 from flashlib.row import SCORES, VALUES
 from flashlib.widgets.figure import MovingFigure
@@ -117,7 +115,8 @@ def masked_row_state(mask: str, way: str) -> dict[str, object]:
 def masked_row_words(state: Mapping[str, object]) -> str:
     """Say what is hidden and what each tile leaves."""
     hidden = [str(i) for i, bit in enumerate(state["mask"]) if bit == "0"]
-    what = f"keys {', '.join(hidden)} hidden" if hidden else "no key hidden"
+    keys = "key" + "s" * (len(hidden) > 1)
+    what = f"{keys} {', '.join(hidden)} hidden" if hidden else "no key hidden"
     tiles = "; ".join(
         f"tile {t}: max {m}, correction {c}, sum {total}"
         for t, (m, c, total) in enumerate(

@@ -1,7 +1,5 @@
 """A ring of slots with a window on it (chapter 19)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np
@@ -61,9 +59,9 @@ def ring_figure() -> MovingFigure:
         page="notebooks/19_windows_that_wrap",
         caption=(
             "A ring of ten slots, all written at least once. The query is about to "
-            "be stored at the slot with the orange rim; filled slots are in its "
-            "window. On the right the two comparisons and what is made of them. A "
-            "window of 11, the whole ring and the query, comes out empty."
+            "be stored at the slot with a second rim; filled slots are in its window. "
+            "On the right the two comparisons and what is made of them. A window of "
+            "11, the whole ring and the query, comes out empty."
         ),
         axes={"Slot of the query": tuple(range(SLOTS)), "Window": WINDOWS},
         state=ring_state,

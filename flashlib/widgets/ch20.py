@@ -1,7 +1,5 @@
 """Query heads as columns that slide past one block of keys (chapter 20)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from flashlib.errors import ShapeError
@@ -28,13 +26,15 @@ def heads_words(state: Mapping[str, object]) -> str:
     """Say the columns, what stays and what grows, and which limit bites."""
     heads = "1 head" if state["heads"] == 1 else f"{state['heads']} heads"
     tokens = "1 token" if state["tokens"] == 1 else f"{state['tokens']} tokens"
-    what = f"{heads}, {tokens}: {state['columns']:,} columns"
+    one = state["columns"] == 1
+    columns = "1 column" if one else f"{state['columns']:,} columns"
+    what = f"{heads}, {tokens}: {columns}"
     if state["refused"]:
         return f"{what}, refused; one bank holds 512 columns."
     pieces = "1 piece" if state["sum"] == 2 else f"{state['sum'] // 2} pieces"
     return (
-        f"{what} slide past each block of keys, {state['mm1']} products; keys and "
-        f"values {state['loaded']:,} bytes, with a copy for every head "
+        f"{what} slide{'s' * one} past each block of keys, {state['mm1']} products; "
+        f"keys and values {state['loaded']:,} bytes, with a copy for every head "
         f"{state['copied']:,}; scores {state['scores']:,}, exponentials "
         f"{state['exponentials']:,}, mask {state['mask']:,} bytes; the sum takes "
         f"{pieces}."

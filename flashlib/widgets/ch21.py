@@ -1,7 +1,5 @@
 """A token on its way from a page to a partition (chapter 21)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 
@@ -14,7 +12,7 @@ from flashlib.programs.cache_call import to_pages
 from flashlib.programs.slot_layout import SlotLayout
 from flashlib.programs.tkg.arrays import HbmArrays
 from flashlib.programs.tkg.pages import load_block_index
-from flashlib.programs.tkg.run import CoreRun
+from flashlib.programs.tkg.run import Core
 from flashlib.programs.tkg.sizes import TkgSizes, sizes_of
 from flashlib.programs.tkg.values import load_values
 from flashlib.widgets.figure import MovingFigure
@@ -55,10 +53,9 @@ def gathered(page: int) -> np.ndarray:
     hbm = HbmArrays(table=m.hbm.put(table), k_pages=parts, v_pages=parts)
     config = TkgConfig(curr_sprior=SLOTS, full_sprior=SLOTS, block_len=page)
     dtype = np.dtype(np.float32)
-    run = CoreRun(m, s, config, False, hbm, dtype, dtype)
-    run.block_index = load_block_index(run, 0, 1)
-    (window,) = run.windows(0, 1)
-    values = load_values(run, window._replace(active=False), 0)
+    core = Core(m, s, config, False, hbm, dtype, dtype)
+    (tile,) = core.slot_tiles(0, 1, load_block_index(core, 0, 1))
+    values = load_values(core, tile._replace(active=False), 0)
     return values.numpy()[:, :, 0].astype(int)
 
 
@@ -127,7 +124,8 @@ def explorer_figure() -> MovingFigure:
             "One token of 2,048 in a cache of pages. Above, its page in the order of "
             "the sequence and its place in the pool; below, the page with its cuts. "
             "On the right the memory on chip, 128 partitions by 16 positions: the "
-            "block that arrived with the token is blue, the token itself orange."
+            "block that arrived with the token is blue, the token itself brown "
+            "(orange on a dark page)."
         ),
         axes={"Page length": PAGE_LENGTHS, "Token": TOKENS},
         state=explorer_state,

@@ -1,7 +1,5 @@
 """Two cores in time: what each engine does and when they talk (chapter 22)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

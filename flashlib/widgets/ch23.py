@@ -1,7 +1,5 @@
 """Prefill and decode side by side: what every engine works (chapter 23)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from flashlib.experiments.two_kernels import HEADS, KEYS, WIDTH, side_by_side

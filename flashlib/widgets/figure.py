@@ -2,11 +2,9 @@
 
 All pictures are drawn beforehand and the sliders choose among them in the browser
 (``jslink``), so a figure behaves the same in JupyterLab and in the built page, where
-there is no kernel.  Under it stands a storyboard that says every state in words, from
+there is no kernel. Under it stands a storyboard that says every state in words, from
 the same states as the pictures; it is plain HTML and needs no script.
 """
-
-from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ A trace keeps shapes and addresses, not values. The watch stands between a progr
 and the instruction set, and copies values out before and after each call.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field

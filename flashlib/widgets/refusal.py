@@ -1,7 +1,5 @@
 """Show the words with which a call is refused (book)."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Show the source of a packaged function, so page and package agree (book)."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import textwrap

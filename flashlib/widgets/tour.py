@@ -1,7 +1,5 @@
 """The figure of the two-minute tour: a megabyte becomes 256 bytes (book)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,12 +1,46 @@
 """What `Tracing` counts, and that it changes nothing."""
 
+import inspect
+
 import numpy as np
 import pytest
 from ways import same_bits
 
 import flashlib
-from flashlib import ArgumentError, Refused, Tracing, get_backend
+from flashlib import ArgumentError, Backend, Refused, Tracing, get_backend
 from flashlib.testing import make_qkv
+
+PUBLIC = [
+    name
+    for name, member in vars(Backend).items()
+    if inspect.isfunction(member) and not name.startswith("_")
+]
+# Asked before anything runs, and no operation.
+QUESTIONS = ("refusal", "preferred")
+
+
+def test_the_methods_are_found():
+    assert {"choose", "prefill", "flash", "materialized", "in_parts"} < set(PUBLIC)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_no_method_answers_for_its_inner_backend(name):
+    inner, answer, asked = Backend(), object(), []
+    signature = inspect.signature(getattr(inner, name))
+
+    def reply(*arguments, **options):
+        asked.append(signature.bind(*arguments, **options).arguments)
+        return answer
+
+    setattr(inner, name, reply)
+    traced = Tracing(inner)
+    assert name in vars(Tracing)
+    assert inspect.signature(getattr(traced, name)) == signature
+    given = {parameter: object() for parameter in signature.parameters}
+    assert getattr(traced, name)(**given) is answer
+    assert asked == [given]
+    assert traced.counts == ({} if name in QUESTIONS else {name: 1})
+    assert all(call.problem is given["problem"] for call in traced.calls)
 
 
 def test_every_operation_is_counted_once_and_handed_on():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from flashlib.exercises.catalogue import catalogue
 from flashlib.exercises.exercise import (
     Exercise,
     Step,
@@ -10,6 +11,7 @@ from flashlib.exercises.exercise import (
     expect,
     expect_close,
 )
+from flashlib.exercises.remarks import REMARKS
 
 
 def check_twice(answer):
@@ -112,3 +114,10 @@ def test_expect_close_shows_both_values(got, want, said):
 
 def test_expect_close_takes_nan_and_inf_for_themselves():
     expect_close([np.nan, -np.inf, 1.0], [np.nan, -np.inf, 1.0 + 1e-9], "it")
+
+
+def test_what_is_asked_besides_code_is_answered_below_the_solution():
+    catalogued = catalogue()
+    assert set(REMARKS) <= set(catalogued)
+    shown = catalogued["19.3"].show_solution()._repr_markdown_()
+    assert shown.index("```\n\n" + REMARKS["19.3"]) < shown.index("</details>")

@@ -8,8 +8,8 @@ import pytest
 from numba import prange
 
 from flashlib.kernels import jit
+from flashlib.kernels.compensation import kahan_add
 from flashlib.kernels.jit import SETTINGS, inner, kernel
-from flashlib.kernels.scalar import kahan_add
 
 
 @pytest.fixture

@@ -2,23 +2,22 @@
 
 import numpy as np
 import pytest
+from kernels.compiled import compiled
 
-from flashlib.kernels.jit import kernel
 from flashlib.kernels.nonfinite import add_nonfinite, all_finite, clear_nonfinite
 
 
-# What only kernels call is called by a kernel.
-@kernel
+@compiled
 def finite(row):
     return all_finite(row)
 
 
-@kernel
+@compiled
 def clear(row):
     clear_nonfinite(row)
 
 
-@kernel
+@compiled
 def add(acc, at, step, p, row):
     add_nonfinite(acc, at, step, p, row)
 

@@ -11,12 +11,12 @@ import sys, numpy as np, flashlib
 from flashlib.kernels import threads
 from flashlib.testing import assert_accurate, make_qkv
 
-def next_job(counter):
+def fetch_add(counter):
     counter[0] += 1
     return counter[0] - 1
 
 # one instruction of the machine, which Python has not; here is one thread only
-threads.next_job = next_job
+threads.fetch_add = fetch_add
 from flashlib.backends.tiles import TilesBackend
 
 backend = TilesBackend() if sys.argv[1] == "tiles" else sys.argv[1]

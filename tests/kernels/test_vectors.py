@@ -34,7 +34,7 @@ def elementwise(emit):
                 vectors.store(emit(vectors, vectors.load(data, place)), data, place)
                 return carried
 
-            vectors.count(builder.sdiv(size, INT(vectors.lanes)), [], step)
+            vectors.loop(builder.sdiv(size, INT(vectors.lanes)), [], step)
             return context.get_dummy_value()
 
         return signature, codegen
@@ -76,6 +76,15 @@ def test_exp_where_it_must_be_exact(dtype):
     assert got[:2].tolist() == [1, 1] and got[6] == 1
     assert got[2:5].tolist() == [0, 0, 0] and not np.signbit(got[2:5]).any()
     assert np.isnan(got[5])
+
+
+@dtypes
+def test_exp_is_whole_down_to_its_lowest_argument_and_0_below(dtype):
+    lowest = dtype(-87 if dtype == np.float32 else -708)
+    x = np.linspace(lowest, lowest + dtype(0.5), 1001, dtype=dtype)
+    assert units(vector_exp(x), np.exp(x.astype(np.longdouble))).max() <= 2
+    below = np.nextafter(lowest, -dtype(np.inf))
+    assert vector_exp(np.array([below], dtype)).tolist() == [0]
 
 
 @dtypes

@@ -37,4 +37,5 @@ def cases():
         with b.refuses(error, *words):
             call()
 
+    refused.cases = registered
     return case, refused

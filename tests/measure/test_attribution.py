@@ -36,13 +36,11 @@ def test_bounds_halve_the_pairs_and_strips_move_no_matrix():
         assert square.matrix_traffic == 4 * (5 * n * n + n * (n - 1) // 2)
 
 
-def test_both_measurements_write_what_the_chapters_read(tmp_path, monkeypatch):
-    for function in (record.read, record.write):
-        monkeypatch.setattr(function, "__defaults__", (tmp_path,))
-    attribution.main(ONE)
-    content = record.read("attribution")
+def test_both_measurements_write_what_the_chapters_read(tmp_path):
+    attribution.main(ONE, tmp_path)
+    content = record.read("attribution", tmp_path)
     assert set(content["times"]["1"]) == set(PATHS) == {r.name for r in content["rows"]}
-    verdict.main(ONE)
-    names = {row.name for row in record.read("verdict")["rows"]}
+    verdict.main(ONE, tmp_path)
+    names = {row.name for row in record.read("verdict", tmp_path)["rows"]}
     assert {"blas", "scalar", "tiles", "blocked"} <= names
     assert json.loads((tmp_path / "verdict.json").read_text())["peer"] == "blas"

@@ -1,11 +1,10 @@
 """The description of the machine is read from the system, not guessed."""
 
 import os
+from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
-from flashlib.cores import usable_cores
 from flashlib.measure import host
 
 
@@ -30,14 +29,47 @@ def test_caches_are_read_with_units_and_without_instruction_caches(tmp_path):
     )
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="needs Linux")
-def test_cores_are_those_of_this_process():
-    assert usable_cores() == len(os.sched_getaffinity(0))
+def test_the_processor_is_named_as_the_system_names_it(tmp_path, monkeypatch):
+    info = tmp_path / "cpuinfo"
+    info.write_text("processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\nflags\t: fpu\n")
+    assert host.processor(info) == "Some CPU @ 3 GHz"
+    info.write_text("processor\t: 0\nCPU part\t: 0xd0c\n")
+    monkeypatch.setattr(host.platform, "processor", lambda: "")
+    monkeypatch.setattr(host.platform, "machine", lambda: "aarch64")
+    for unnamed in (info, tmp_path / "nothing"):
+        assert host.processor(unnamed) == "aarch64"
 
 
-def test_processor_has_a_name_and_memory_is_a_count():
-    assert host.processor().strip()
-    assert host.memory_bytes() >= 0
+def test_memory_is_pages_times_their_size(monkeypatch):
+    told = {"SC_PHYS_PAGES": 1000, "SC_PAGE_SIZE": 4096}
+    monkeypatch.setattr(os, "sysconf_names", told, raising=False)
+    monkeypatch.setattr(os, "sysconf", told.get, raising=False)
+    assert host.memory_bytes() == 4_096_000
+
+
+def test_macos_is_asked_in_its_own_way(tmp_path, monkeypatch):
+    told = {
+        "hw.memsize": "17179869184",
+        "hw.l1dcachesize": "65536",
+        "machdep.cpu.brand_string": "Apple M1",
+    }
+
+    def run(command, **options):
+        assert command[:2] == ["sysctl", "-n"]
+        return SimpleNamespace(stdout=told.get(command[2], "") + "\n")
+
+    monkeypatch.setattr(host.platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(host.subprocess, "run", run)
+    monkeypatch.setattr(os, "sysconf_names", {}, raising=False)
+    assert host.memory_bytes() == 2**34
+    assert host.processor(tmp_path / "nothing") == "Apple M1"
+    assert host.caches(tmp_path) == (host.Cache(1, "Data", 2**16, ""),)
+
+
+def test_what_no_system_tells_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(host.platform, "system", lambda: "Plan 9")
+    monkeypatch.setattr(os, "sysconf_names", {}, raising=False)
+    assert host.memory_bytes() == 0 and host.caches(tmp_path) == ()
 
 
 def test_versions_say_what_is_absent():

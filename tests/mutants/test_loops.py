@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from flashlib.contract import CHECKS, failures
-from flashlib.mutants import MUTANTS, PlainLoop
-from flashlib.mutants.paging import PagedLoop
+from flashlib.mutants import MACHINE_MUTANTS, MUTANTS, Mutant, PlainLoop
+from flashlib.mutants.loop.paging import PagedLoop
 
 STANDING = (
     "no_max no_rescale_l no_rescale_acc inverse_rescale ge_for_gt off_by_one "
@@ -30,6 +30,12 @@ def test_the_right_loop_passes_every_check(loop):
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutant_is_killed(name):
     assert MUTANTS[name].killed_by()
+
+
+def test_loops_and_programs_are_mutants_alike():
+    for mutants in (MUTANTS, MACHINE_MUTANTS):
+        assert mutants and all(isinstance(x, Mutant) for x in mutants.values())
+        assert all(name == mutant.name for name, mutant in mutants.items())
 
 
 def test_the_ten_stand():
@@ -69,7 +75,7 @@ def test_the_published_check_alone_does_not_kill(chapter):
 
 @pytest.mark.parametrize("name", ["no_rescale_l", "no_rescale_acc", "off_by_one"])
 def test_the_published_check_kills_what_it_can(name):
-    with pytest.raises(AssertionError, match="error is .* expected 1e-4"):
+    with pytest.raises(AssertionError, match="an error of .* expected less than 1e-4"):
         CHECKS["published"].run(MUTANTS[name].attention)
 
 

@@ -142,7 +142,9 @@ def test_pages_that_64_free_positions_do_not_hold_whole(block_len):
 )
 def test_a_layout_that_is_none(layout):
     config = TkgConfig(curr_sprior=128, full_sprior=128)
-    with pytest.raises(flashlib.ShapeError, match="layout has .*; expected 'sbuf' or"):
+    with pytest.raises(
+        flashlib.ArgumentError, match="layout has .*; expected 'sbuf' or"
+    ):
         gen_mask_tkg(np.array([[5]]), config=config, n_heads=1, layout=layout)
 
 

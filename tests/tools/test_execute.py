@@ -170,3 +170,17 @@ def test_vendored_files_are_those_named():
     assert vendor.target_of("package/es5/fonts/a.woff", keep) == "site/fonts/a.woff"
     assert vendor.target_of("package/es5/fonts/a.ttf", keep) is None
     assert vendor.target_of("package/README.md", keep) is None
+
+
+def test_the_longest_notebook_begins_first(monkeypatch, tmp_path):
+    assert (execute.SOURCE / f"{execute.LONGEST}.ipynb").exists()
+    commands = []
+    monkeypatch.setattr(execute, "EXECUTED", tmp_path)
+    monkeypatch.setattr(execute, "failed_in", lambda report: [])
+    monkeypatch.setattr(
+        execute.subprocess, "run", lambda command, **how: commands.append(command)
+    )
+    names = ["02_the_megabyte", execute.LONGEST, "03_the_float_cliff"]
+    assert execute.run(names) == set(names)
+    order = [part[10:-6] for part in commands[-1] if part.endswith(".ipynb")]
+    assert order == [execute.LONGEST, "02_the_megabyte", "03_the_float_cliff"]

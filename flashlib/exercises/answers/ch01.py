@@ -1,7 +1,5 @@
 """More answers to the exercises on the weighted mean (chapter 1)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashlib.row import SCORES

@@ -1,7 +1,5 @@
 """More answers to the exercises on the running state (chapter 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """More answers to the exercises on the tiled loop (chapter 5)."""
 
-from __future__ import annotations
-
 import math
 from itertools import count
 

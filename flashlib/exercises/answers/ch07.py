@@ -1,16 +1,16 @@
 """More answers to the exercises on stripes and races (chapter 7)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 
-from flashlib.exercises.stripes import Log
+from flashlib.experiments.races import Log
 
 STRIPES_WRONG = {
     "floats": lambda head: (2.0 * head, min(2.0 * head + 3, 8.0)),
+    "a_range": lambda head: range(2 * head, 2 * head + 2),
+    "a_slice": lambda head: slice(2 * head, min(2 * head + 3, 8)),
     "everything": lambda head: (0, 8),
     "backwards": lambda head: (6 - 2 * head, 8 - 2 * head),
 }

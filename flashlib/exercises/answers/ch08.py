@@ -1,7 +1,5 @@
 """More answers to the exercises on bars and tests (chapter 8)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """More answers to the exercises on pages and free guesses (chapter 14)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashlib.exercises.pages import Pages, append_variant

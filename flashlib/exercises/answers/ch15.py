@@ -1,7 +1,5 @@
 """More answers to the exercises on products and transposes (chapter 15)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashlib.machine.machine import Machine

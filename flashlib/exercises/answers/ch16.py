@@ -1,7 +1,5 @@
 """More answers to the exercises on layout and crossing (chapter 16)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import ceil
 

@@ -1,7 +1,5 @@
 """Check the claim about the textbook path of attention (chapter 1)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashlib.ledger.rows import Finding

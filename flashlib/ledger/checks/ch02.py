@@ -1,7 +1,5 @@
 """Check what is claimed about the size and traffic of score matrices (chapter 2)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashlib.experiments.published import LONG, SHORT, fits

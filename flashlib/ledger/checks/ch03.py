@@ -1,10 +1,8 @@
 """Check what is claimed about the value subtracted before exp (chapter 3)."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from flashlib.exercises.ch03 import shifted_softmax, weight_error
+from flashlib.experiments.row_weights import shifted_softmax, weight_error
 from flashlib.ledger.rows import Finding
 from flashlib.row import SCORES
 
@@ -44,7 +42,7 @@ def exact_reference_cancels() -> Finding:
 
 
 def any_reference_above_max() -> Finding:
-    """Sweep the reference value upwards in float32 until the weights are gone."""
+    """Sweep the anchor upwards in float32 until the weights are gone."""
     top = max(SCORES)
     errors = [weight_error(SCORES, top + offset) for offset in OFFSETS]
     alive = [np.count_nonzero(shifted_softmax(SCORES, top + o)) for o in OFFSETS]

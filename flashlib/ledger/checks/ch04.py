@@ -1,7 +1,5 @@
 """Check what is claimed about the running state and its rounding (chapter 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Check what is claimed about the tiled loop and where its data live (chapter 5)."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

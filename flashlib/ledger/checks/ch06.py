@@ -1,7 +1,5 @@
 """Check what is claimed about masks as loop bounds (chapter 6)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashlib.attention import flash_attention

@@ -1,12 +1,10 @@
 """Check what is claimed about lanes, stripes and the pool (chapter 7)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashlib.attention import flash_attention
 from flashlib.backends import available_backends
-from flashlib.exercises.stripes import N_HEADS, find_races, right_output, run_heads
+from flashlib.experiments.races import N_HEADS, find_races, right_output, run_heads
 from flashlib.ledger.rows import Finding
 from flashlib.output import AttentionOutput
 from flashlib.testing import error_report, make_qkv

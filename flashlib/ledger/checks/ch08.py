@@ -1,7 +1,5 @@
 """Check what is claimed about the comparison with a reference (chapter 8)."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable
 from importlib.resources import files
@@ -21,11 +19,14 @@ ENGINE = ("kernels", "cache", "backends", "attention.py", "decode.py", "varlen.p
 GRID = 2.0**-24
 
 
-def _imported(path: object) -> set[str]:
-    """Return the names that a module imports from other modules."""
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+def _imports(path: object, names: set[str]) -> bool:
+    """Say whether a module imports one of these names from another module."""
+    text = path.read_text(encoding="utf-8")
+    if not any(name in text for name in names):  # most files, without parsing them
+        return False
+    nodes = ast.walk(ast.parse(text))
     imports = (node for node in nodes if isinstance(node, ast.ImportFrom))
-    return {alias.name for node in imports for alias in node.names}
+    return any(alias.name in names for node in imports for alias in node.names)
 
 
 def _modules(root: object) -> list:
@@ -39,7 +40,7 @@ def mask_helper_for_tests() -> Finding:
     """Look for whoever builds a mask as a whole matrix."""
     package = files("flashlib")
     engine = [path for name in ENGINE for path in _modules(package / name)]
-    users = [p for p in _modules(package) if _imported(p) & BUILDERS]
+    users = [path for path in _modules(package) if _imports(path, BUILDERS)]
     running = [path.name for path in users if path in engine]
     return Finding.of(
         bool(users) and not running,
@@ -121,6 +122,7 @@ def boundary_lengths() -> Finding:
 def right_tolerance() -> Finding:
     """Let a wrong exponential pass it, and a right loop fail it."""
     q, k, v = published_qkv(100, 2)
+    q, k, v = q[:, :2], k[:, :1], v[:, :1]  # one group is enough
     short = MUTANTS["short_exp"].attention
     report = error_report(short(q, k, v, causal=True), q, k, v, causal=True)
     measured = max(_differences(PlainLoop()).values())

@@ -4,8 +4,6 @@ Times of the source are quoted; times of the four paths are those that
 ``python -m flashlib.measure.attribution`` wrote down, with the machine.
 """
 
-from __future__ import annotations
-
 from flashlib.experiments.published import (
     GPU,
     LONG,

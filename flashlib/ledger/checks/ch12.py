@@ -4,8 +4,6 @@ Times of the source are quoted; times of rungs and of the matrix are those that
 ``python -m flashlib.measure.verdict`` wrote down, with the machine.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashlib.attention import flash_attention

@@ -1,7 +1,5 @@
 """Check what is claimed about texts that change (chapter 13)."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from random import Random
@@ -18,6 +16,8 @@ from flashlib.model.stories import story
 FIRST, SURNAME = (46.8, 46.4), (5.70, 6.28)
 # A printed digit may hide so much.
 HALF = 0.005
+# Of the story as much is read: one tile of 64 keys and half of another.
+TOKENS = 96
 
 
 def needed() -> float:
@@ -28,7 +28,7 @@ def needed() -> float:
 @cache
 def _logits(engine: str, rounding: str = "") -> np.ndarray:
     model = story_model()
-    tokens = model.tokenizer.encode(story(Random(13)))
+    tokens = model.tokenizer.encode(story(Random(13)))[:TOKENS]
     if rounding:
         return model.prefill(tokens, RoundedOperations(rounding, "numpy", engine))[0]
     return model.prefill(tokens, Operations("numpy", engine))[0]
@@ -56,8 +56,7 @@ def same_engine_same_bytes() -> Finding:
     """Run the matrix engine, the other one, and the matrix engine again."""
     before = _logits("materialized").tobytes()
     other = _logits("flash").tobytes()
-    _logits.cache_clear()
-    after = _logits("materialized").tobytes()
+    after = _logits.__wrapped__("materialized").tobytes()  # not what was kept
     return Finding.of(
         before == after,
         f"{len(before):,} bytes of logits are the same in both runs of the engine that "

@@ -1,7 +1,5 @@
 """Check what is claimed about the machine and its operands (chapter 15)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Check what is claimed about decode, its bounds and its layout (chapter 16)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Check what is claimed about the softmax across partitions (chapter 17)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashlib.ledger.rows import Finding

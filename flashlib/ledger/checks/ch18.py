@@ -1,7 +1,5 @@
 """Check what is claimed about the masks of decode and prefill (chapter 18)."""
 
-from __future__ import annotations
-
 import inspect
 import re
 
@@ -11,8 +9,8 @@ from flashlib import programs
 from flashlib.ledger.rows import Finding
 from flashlib.machine.trace import Record
 from flashlib.programs import TkgConfig, attention_cte, gen_mask_tkg
+from flashlib.programs.cache_call import decode_slots
 from flashlib.programs.cte import masking
-from flashlib.programs.slot_call import decode_slots
 from flashlib.reference import materialized_attention
 
 SLOTS, POS, SEQ = 256, 100, 3

@@ -1,7 +1,5 @@
 """Check what is claimed about windows that wrap (chapter 19)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashlib.ledger.rows import Finding

@@ -1,13 +1,11 @@
 """Check what is claimed about sharing one key and value head (chapter 20)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashlib.ledger.rows import Finding
 from flashlib.machine.trace import Trace
 from flashlib.programs import TkgConfig, attention_tkg
-from flashlib.programs.slot_call import decode_slots
+from flashlib.programs.cache_call import decode_slots
 
 SLOTS, WIDTH, SEQ = 256, 64, 2
 

@@ -1,7 +1,5 @@
 """Check what is claimed about the cache on the machine (chapter 21)."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import replace
 
@@ -11,7 +9,7 @@ from flashlib.errors import FlashError, OutOfBoundsError
 from flashlib.ledger.rows import Finding
 from flashlib.machine.dtypes import BFLOAT16, FLOAT8
 from flashlib.programs import TkgConfig, attention_cte, attention_tkg, gen_mask_tkg
-from flashlib.programs.cache_call import cache_arguments, decode_cached, steps
+from flashlib.programs.cache_call import cache_arguments, decode_cached
 from flashlib.programs.tkg import keys, values
 from flashlib.programs.tkg.sizes import resized_block_len
 
@@ -28,7 +26,7 @@ def _draw(
 
 
 def _transposed_by(result) -> str:
-    found = steps(result)
+    found = result.steps()
     names = ("dma_transpose", "nc_transpose")
     return next((op for op in names if ("k_load", op) in found), "nothing")
 
@@ -81,7 +79,7 @@ def pages_ask_for_three_things() -> Finding:
     """Take each of the three away and count the refusals."""
     args, options = cache_arguments(*_draw(), cache="pages")
     ran = attention_tkg(*args, **options)
-    gathers = steps(ran)["v_load", "dma_copy"]
+    gathers = ran.steps()["v_load", "dma_copy"]
     refused = 0
     for change in ({"qk_in_sb": False}, {"tp_k_prior": False}, {"strided_mm1": True}):
         config = replace(options["config"], **change)

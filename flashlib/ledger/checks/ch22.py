@@ -1,12 +1,10 @@
 """Check what is claimed about tiles and two cores (chapter 22)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashlib.ledger.rows import Finding
 from flashlib.programs import TkgConfig, attention_cte
-from flashlib.programs.cache_call import decode_cached, steps
+from flashlib.programs.cache_call import decode_cached
 from flashlib.programs.tkg.sizes import shares, sizes_of
 from flashlib.reference import materialized_attention
 
@@ -48,7 +46,7 @@ def tiles_beyond_8192() -> Finding:
         found[lnc, slots] = sizes_of(1, 2, 1, 16, config, lnc).tiles
     rows = _draw(8320)
     result = decode_cached(*rows)
-    corrections = steps(result).get(("max", "activation"), 0)
+    corrections = result.steps().get(("max", "activation"), 0)
     off = float(np.abs(result.out[0, :, :, 0] - _oracle(rows)).max())
     lengths = [len(tiles) for tiles in found.values()]
     listed = ", ".join(f"{s:,} on {c}: {t}" for (c, s), t in found.items())

@@ -1,7 +1,5 @@
 """Check what a histogram of call sites can tell (chapter 23)."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from flashlib.experiments.call_sites import PUBLISHED, call_sites

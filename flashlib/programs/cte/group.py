@@ -21,88 +21,96 @@ LARGE = 2048
 
 def attend(run: CteRun, g: Group) -> None:
     """Compute one group against one section and store what it has so far."""
-    _load_queries(run, g)
-    _scores(run, g)
-    _maximum(run, g)
-    exponentials(run, g)
-    out = _values(run, g)
-    join(run, g, out)
+    queries = _load_queries(run, g)
+    scores, maxima = _scores(run, g, queries)
+    correction = _maximum(run, g, maxima)
+    p = exponentials(run, g, scores, maxima, correction)
+    out = _values(run, g, p)
+    join(run, g, out, correction)
     _store(run, g, out)
 
 
-def _load_queries(run: CteRun, g: Group) -> None:
+def _load_queries(run: CteRun, g: Group) -> Tile:
     m, tall = run.m, run.tall["q"]
     rows = slice(g.rows[0], g.rows[-1] + 1)
     source = run.hbm["q"][g.item]
-    g.queries = m.sbuf.alloc((run.s.head_dim, g.height), BFLOAT16)
+    queries = m.sbuf.alloc((run.s.head_dim, g.height), BFLOAT16)
     part = source[rows] if tall else source[:, rows]
-    load_transposed(run, g.queries, part, tall, "q_load")
+    load_transposed(run, queries, part, tall, "q_load")
+    return queries
 
 
-def _scores(run: CteRun, g: Group) -> None:
-    """Multiply tile by tile; mask and scale on the way out of PSUM."""
+def _scores(run: CteRun, g: Group, queries: Tile) -> tuple[Tile, Tile]:
+    """Multiply tile by tile; mask and scale on the way out of PSUM.
+
+    Scores are ``[rows, keys]``, their maxima ``[rows, tiles]``; a sink is one more.
+    """
     m = run.m
     sink = "sink" in run.hbm and g.first
-    g.scores = m.sbuf.alloc((g.height, g.section.size))
-    g.maxima = m.sbuf.alloc((g.height, len(g.tiles) + sink))
+    scores = m.sbuf.alloc((g.height, g.section.size))
+    maxima = m.sbuf.alloc((g.height, len(g.tiles) + sink))
     for i, keys in enumerate(g.tiles):
         with m.psum.scope():
             span = slice(keys.at, keys.at + keys.width)
             with m.step("mm1"):
                 raw = m.psum.alloc((g.height, keys.width))
-                m.isa.nc_matmul(raw, stationary=g.queries, moving=g.keys[:, span])
+                m.isa.nc_matmul(raw, stationary=queries, moving=g.keys[:, span])
             with m.step("mask"):
-                top = g.maxima[:, i : i + 1]
-                mask_and_scale(run, g, keys, raw, g.scores[:, span], top)
+                top = maxima[:, i : i + 1]
+                mask_and_scale(run, g, keys, raw, scores[:, span], top)
     if sink:
         with m.step("sink"):
             value = run.hbm["sink"][g.item : g.item + 1]
             wide = value.broadcast_to((g.height, 1))
-            m.isa.dma_copy(g.maxima[:, len(g.tiles) :], wide)
+            m.isa.dma_copy(maxima[:, len(g.tiles) :], wide)
+    return scores, maxima
 
 
-def _maximum(run: CteRun, g: Group) -> None:
+def _maximum(run: CteRun, g: Group, maxima: Tile) -> Tile | None:
     """Reduce to the negated maximum; from the second section on find the correction."""
     m = run.m
     with m.step("max"):
         if g.first:
-            m.isa.tensor_reduce(g.neg_max, "maximum", g.maxima, 1, negate=True)
-            return
+            m.isa.tensor_reduce(g.neg_max, "maximum", maxima, 1, negate=True)
+            return None
         before = m.sbuf.alloc((g.height, 1))
         m.isa.tensor_copy(before, g.neg_max)
-        m.isa.tensor_reduce(g.neg_max, "maximum", g.maxima, 1, negate=True)
+        m.isa.tensor_reduce(g.neg_max, "maximum", maxima, 1, negate=True)
         m.isa.tensor_tensor(g.neg_max, g.neg_max, before, "minimum")
-        g.correction = m.sbuf.alloc((g.height, 1))
-        m.isa.activation(g.correction, "exp", before, bias=g.neg_max, scale=-1.0)
+        correction = m.sbuf.alloc((g.height, 1))
+        return m.isa.activation(correction, "exp", before, bias=g.neg_max, scale=-1.0)
 
 
-def exponentials(run: CteRun, g: Group) -> None:
+def exponentials(
+    run: CteRun, g: Group, scores: Tile, maxima: Tile, correction: Tile | None
+) -> Tile:
     """Exponentiate with the maximum as bias; sums come along from the registers."""
     m = run.m
-    sink = g.maxima.shape[1] > len(g.tiles)
-    g.p = m.sbuf.alloc(g.scores.shape, BFLOAT16)
+    sink = maxima.shape[1] > len(g.tiles)
+    p = m.sbuf.alloc(scores.shape, BFLOAT16)
     with m.step("exp"):
-        sums = m.sbuf.alloc(g.maxima.shape)
+        sums = m.sbuf.alloc(maxima.shape)
         for i, keys in enumerate(g.tiles):
             span, own = slice(keys.at, keys.at + keys.width), sums[:, i : i + 1]
             m.isa.activation_reduce(
-                g.p[:, span], "exp", g.scores[:, span], "add", own, bias=g.neg_max
+                p[:, span], "exp", scores[:, span], "add", own, bias=g.neg_max
             )
         if sink:
             last = slice(len(g.tiles), len(g.tiles) + 1)
-            m.isa.activation(sums[:, last], "exp", g.maxima[:, last], bias=g.neg_max)
+            m.isa.activation(sums[:, last], "exp", maxima[:, last], bias=g.neg_max)
     with m.step("sum"):
         if g.first:
             m.isa.tensor_reduce(g.total, "add", sums, 1)
-            return
+            return p
         fresh = m.sbuf.alloc((g.height, 1))
         m.isa.tensor_reduce(fresh, "add", sums, 1)
         m.isa.tensor_scalar(
-            g.total, g.total, "multiply", g.correction, op1="add", operand1=fresh
+            g.total, g.total, "multiply", correction, op1="add", operand1=fresh
         )
+    return p
 
 
-def _values(run: CteRun, g: Group) -> Tile:
+def _values(run: CteRun, g: Group, p: Tile) -> Tile:
     """Return p V of this section, ``[rows, head_dim]``; large tiles add up in SBUF."""
     m, d = run.m, run.s.head_dim
     out = m.sbuf.alloc((g.height, d))
@@ -115,7 +123,7 @@ def _values(run: CteRun, g: Group) -> Tile:
         with m.psum.scope():
             total = m.psum.alloc((g.height, d))
             for part in parts:
-                add_product(run, g, part, total)
+                add_product(run, g, p, part, total)
             with m.step("mm2"):
                 if i == 0:
                     m.isa.tensor_copy(out, total)
@@ -124,28 +132,28 @@ def _values(run: CteRun, g: Group) -> Tile:
     return out
 
 
-def add_product(run: CteRun, g: Group, part: Keys, total: Tile) -> None:
+def add_product(run: CteRun, g: Group, p: Tile, part: Keys, total: Tile) -> None:
     """Transpose p of 128 keys and multiply by their values."""
     m = run.m
     with m.sbuf.scope():
         flipped = m.sbuf.alloc((part.width, g.height), BFLOAT16)
         with m.step("transpose"):
             span = slice(part.at, part.at + part.width)
-            m.isa.dma_transpose(flipped, g.p[:, span])
+            m.isa.dma_transpose(flipped, p[:, span])
         with m.step("mm2"):
             rows = g.values[: part.width, part.at // PARTITIONS]
             m.isa.nc_matmul(total, stationary=flipped, moving=rows)
 
 
-def join(run: CteRun, g: Group, out: Tile) -> None:
+def join(run: CteRun, g: Group, out: Tile, correction: Tile | None) -> None:
     """Read the output of earlier sections back, correct it and add it."""
-    if g.first:
+    if correction is None:
         return
     m = run.m
     with m.step("join"), m.sbuf.scope():
         before = m.sbuf.alloc(out.shape)
         m.isa.dma_copy(before, _place(run, g))
-        m.isa.tensor_scalar(before, before, "multiply", g.correction)
+        m.isa.tensor_scalar(before, before, "multiply", correction)
         m.isa.tensor_tensor(out, out, before, "add")
 
 

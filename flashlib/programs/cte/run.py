@@ -13,7 +13,7 @@ from flashlib.programs.cte.sizes import CteSizes, Keys, Section
 __all__ = ["CteRun", "Group", "load_rows", "load_section", "load_transposed"]
 
 
-@dataclass
+@dataclass(frozen=True)
 class CteRun:
     """One core under way; ``hbm`` holds the arrays of the call by name."""
 
@@ -30,12 +30,13 @@ class CteRun:
         return item // (self.s.batch // self.s.batch_kv)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Group:
     """One group of queries in one section.
 
-    ``neg_max`` and ``total`` are this group's columns of the running state; scores
-    are ``[rows, keys]``, probabilities bfloat16 beside them.
+    ``neg_max`` and ``total`` are this group's columns of the running state. ``bounds``
+    keeps the lowest and highest keys of the rows, of the prefix and of the call, once
+    a tile has asked for them.
     """
 
     item: int
@@ -49,11 +50,6 @@ class Group:
     values: Tile
     neg_max: Tile
     total: Tile
-    queries: Tile | None = None
-    scores: Tile | None = None
-    p: Tile | None = None
-    maxima: Tile | None = None
-    correction: Tile | None = None
     bounds: dict[bool, tuple[Tile, Tile]] = field(default_factory=dict)
 
     @property
@@ -120,8 +116,8 @@ def load_section(run: CteRun, item: int, section: Section) -> tuple[Tile, Tile]:
         part = source[cut] if tall else source[:, cut]
         load_transposed(run, dst, part, tall, "k_load")
         with m.step("v_load"):
-            window = values[:, start // PARTITIONS :]
-            load_rows(run, window, run.hbm[f"v{name}"][kv, cut])
+            into = values[:, start // PARTITIONS :]
+            load_rows(run, into, run.hbm[f"v{name}"][kv, cut])
     _fill(run, section, keys, values)
     return keys, values
 

@@ -36,8 +36,8 @@ class Positions(NamedTuple):
     end: Tile
     start: Tile | None
 
-    def window(self, first: int, count: int) -> "Positions":
-        """Cut columns out of both."""
+    def columns(self, first: int, count: int) -> "Positions":
+        """Cut out the columns of some queries."""
         cut = slice(first, first + count)
         start = None if self.start is None else self.start[:, cut]
         return Positions(self.end[:, cut], start)

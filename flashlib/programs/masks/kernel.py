@@ -21,7 +21,7 @@ __all__ = ["BLOCKS_AT_ONCE", "MaskRun", "mask_in_hbm", "mask_in_sbuf"]
 BLOCKS_AT_ONCE = 64
 
 
-@dataclass
+@dataclass(frozen=True)
 class MaskRun:
     """One core under way; ``hbm`` holds positions and the active mask by name."""
 
@@ -61,7 +61,7 @@ class MaskRun:
 def mask_in_sbuf(run: MaskRun, offset: int, tile: int) -> np.ndarray:
     """Leave the mask of a tile on chip, ``[128, n, items, n_heads, seq]``."""
     m, s, items = run.m, run.s, run.items
-    positions = run.positions().window(items.start * s.seq, len(items) * s.seq)
+    positions = run.positions().columns(items.start * s.seq, len(items) * s.seq)
     layout = s.layout(tile)
     mask = m.sbuf.alloc((PARTITIONS, layout.n, len(items), s.n_heads, s.seq), run.dtype)
     with m.step("mask"):
@@ -99,7 +99,7 @@ def mask_in_hbm(run: MaskRun, out: Tile) -> None:
 def _part(run: MaskRun, first: int, stop: int, item: int, positions: Positions) -> Tile:
     """Mask of free positions first to stop for one batch item."""
     m, s = run.m, run.s
-    own = positions.window(item * s.seq, s.seq)
+    own = positions.columns(item * s.seq, s.seq)
     n, total = stop - first, s.slots // PARTITIONS
     mask = m.sbuf.alloc((PARTITIONS, n, 1, s.n_heads, s.seq), run.dtype)
     if s.paged:

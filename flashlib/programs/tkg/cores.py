@@ -6,7 +6,7 @@ once, after the last tile.
 """
 
 from flashlib.machine.tile import Tile
-from flashlib.programs.tkg.run import CoreRun, Window
+from flashlib.programs.tkg.run import CoreRun, SlotTile
 
 __all__ = ["exchange", "synchronized", "takes_sink"]
 
@@ -16,9 +16,9 @@ def synchronized(run: CoreRun) -> bool:
     return not (run.s.tiled and run.s.slots_sharded)
 
 
-def takes_sink(run: CoreRun, win: Window) -> bool:
+def takes_sink(run: CoreRun, tile: SlotTile) -> bool:
     """The sink takes part once: in the first tile, or at the end when deferred."""
-    once = win.first if synchronized(run) else win.last
+    once = tile.first if synchronized(run) else tile.last
     return run.hbm.sink is not None and once
 
 

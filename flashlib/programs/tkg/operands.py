@@ -4,14 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flashlib.errors import ArgumentError, DTypeError
+from flashlib.errors import ArgumentError, DTypeError, ShapeError
 from flashlib.machine.spec import Spec
-from flashlib.programs.refusals import (
-    check_core,
-    check_flags,
-    check_sink,
-    refuse,
-)
+from flashlib.programs.refusals import check_core, check_flags, check_sink
 from flashlib.programs.tkg import checks
 from flashlib.programs.tkg.config import TkgConfig
 from flashlib.programs.tkg.sizes import TkgSizes, sizes_of
@@ -19,7 +14,7 @@ from flashlib.programs.tkg.sizes import TkgSizes, sizes_of
 __all__ = ["TkgOperands", "check_call", "check_mask", "check_positions", "expect"]
 
 
-@dataclass
+@dataclass(frozen=True)
 class TkgOperands:
     """The arrays of one call, checked and in the types that the kernel loads."""
 
@@ -68,26 +63,26 @@ def expect(
     name: str, array: np.ndarray, shape: tuple, why: str, dtype: object = None
 ) -> None:
     """An array has exactly this shape, and this type if one is given."""
-    refuse(
-        array.shape != shape,
-        f"{name} has shape {array.shape}; expected {shape}; {why}; reshape or cut it",
-    )
-    refuse(
-        dtype is not None and array.dtype != dtype,
-        f"{name} has dtype {array.dtype.name}; expected {np.dtype(dtype).name}; {why}; "
-        "cast it",
-        DTypeError,
-    )
+    if array.shape != shape:
+        raise ShapeError(
+            f"{name} has shape {array.shape}; expected {shape}; {why}; reshape or cut "
+            "it"
+        )
+    if dtype is not None and array.dtype != dtype:
+        raise DTypeError(
+            f"{name} has dtype {array.dtype.name}; expected {np.dtype(dtype).name}; "
+            f"{why}; cast it"
+        )
 
 
 def _query_sizes(x: TkgOperands, config: TkgConfig) -> tuple[int, int, int, int]:
     """Read batch, n_heads, seq and head_dim off q and the active rows."""
     v = x.v_active
-    refuse(
-        v.ndim != 4 or v.shape[1] != 1,
-        f"v_active has shape {v.shape}; expected [batch, 1, seq, head_dim]; one "
-        "key/value head per call; call once per key/value head",
-    )
+    if v.ndim != 4 or v.shape[1] != 1:
+        raise ShapeError(
+            f"v_active has shape {v.shape}; expected [batch, 1, seq, head_dim]; one "
+            "key/value head per call; call once per key/value head"
+        )
     batch, _, seq, head_dim = v.shape
     checks.positive(batch=batch, seq=seq, head_dim=head_dim)
     if not config.qk_in_sb:
@@ -108,24 +103,25 @@ def _query_sizes(x: TkgOperands, config: TkgConfig) -> tuple[int, int, int, int]
 def _page(x: TkgOperands, config: TkgConfig) -> int:
     """Length of a page, 0 for a flat cache."""
     if x.table is None:
-        refuse(
-            config.block_len != 0,
-            f"block_len has {config.block_len} without active_blocks_table; expected "
-            "0; pages are found through the table; pass it",
-        )
+        if config.block_len != 0:
+            raise ShapeError(
+                f"block_len has {config.block_len} without active_blocks_table; "
+                "expected 0; pages are found through the table; pass it"
+            )
         return 0
     k = x.k_prior
-    refuse(
-        k.ndim != 3 or min(k.shape) < 1,
-        f"k_prior has shape {k.shape} with active_blocks_table; expected [num_blocks, "
-        "block_len, head_dim]; pages are found through the table; cut the cache into "
-        "pages",
-    )
-    refuse(
-        config.block_len not in (0, k.shape[1]),
-        f"block_len has {config.block_len}; expected {k.shape[1]}, axis 1 of k_prior "
-        f"of shape {k.shape}; a page holds block_len slots; set block_len={k.shape[1]}",
-    )
+    if k.ndim != 3 or min(k.shape) < 1:
+        raise ShapeError(
+            f"k_prior has shape {k.shape} with active_blocks_table; expected "
+            "[num_blocks, block_len, head_dim]; pages are found through the table; cut "
+            "the cache into pages"
+        )
+    if config.block_len not in (0, k.shape[1]):
+        raise ShapeError(
+            f"block_len has {config.block_len}; expected {k.shape[1]}, axis 1 of "
+            f"k_prior of shape {k.shape}; a page holds block_len slots; set "
+            f"block_len={k.shape[1]}"
+        )
     return k.shape[1]
 
 
@@ -147,40 +143,39 @@ def _check_cache(x: TkgOperands, s: TkgSizes, config: TkgConfig) -> None:
 
 
 def _check_table(table: np.ndarray, s: TkgSizes) -> None:
-    refuse(
-        table.dtype.kind not in "iu",
-        f"active_blocks_table has dtype {table.dtype.name}; expected an integer type; "
-        "it holds page numbers; cast it",
-        DTypeError,
-    )
+    if table.dtype.kind not in "iu":
+        raise DTypeError(
+            f"active_blocks_table has dtype {table.dtype.name}; expected an integer "
+            "type; it holds page numbers; cast it"
+        )
     columns = table.shape[1] if table.ndim == 2 else 0
-    refuse(
-        table.ndim != 2 or table.shape[0] != s.batch or columns * s.page != s.slots,
-        f"active_blocks_table has shape {table.shape}; expected ({s.batch}, "
-        f"{s.slots}/{s.page}); its pages hold curr_sprior slots; pad it with 0",
-    )
+    if table.ndim != 2 or table.shape[0] != s.batch or columns * s.page != s.slots:
+        raise ShapeError(
+            f"active_blocks_table has shape {table.shape}; expected ({s.batch}, "
+            f"{s.slots}/{s.page}); its pages hold curr_sprior slots; pad it with 0"
+        )
 
 
 def _check_masking(x: TkgOperands, s: TkgSizes, config: TkgConfig) -> None:
     """Either positions and an optional active mask, or a whole mask."""
     inside = {"active_mask": x.active_mask, "start_pos_ids": x.start_pos_ids}
     for name, array in inside.items():
-        refuse(
-            array is not None and not config.use_pos_id,
-            f"{name} has an array without use_pos_id; expected None; a given mask is "
-            "all the masking there is; set use_pos_id",
+        if array is not None and not config.use_pos_id:
+            raise ShapeError(
+                f"{name} has an array without use_pos_id; expected None; a given mask "
+                "is all the masking there is; set use_pos_id"
+            )
+    if (x.mask is None) != config.use_pos_id:
+        raise ShapeError(
+            f"mask has {'None' if x.mask is None else 'an array'} with use_pos_id "
+            f"{config.use_pos_id}; expected one of the two; the kernel builds a mask "
+            "from pos_ids, or loads one; pass mask or set use_pos_id"
         )
-    refuse(
-        (x.mask is None) != config.use_pos_id,
-        f"mask has {'None' if x.mask is None else 'an array'} with use_pos_id "
-        f"{config.use_pos_id}; expected one of the two; the kernel builds a mask from "
-        "pos_ids, or loads one; pass mask or set use_pos_id",
-    )
-    refuse(
-        config.use_pos_id and x.pos_ids is None,
-        "pos_ids has None with use_pos_id; expected [batch, seq]; the mask is built "
-        "from positions; pass pos_ids",
-    )
+    if config.use_pos_id and x.pos_ids is None:
+        raise ShapeError(
+            "pos_ids has None with use_pos_id; expected [batch, seq]; the mask is "
+            "built from positions; pass pos_ids"
+        )
     for name in ("pos_ids", "start_pos_ids", "rope_pos_ids"):
         check_positions(name, getattr(x, name), s)
     columns = (s.batch, s.n_heads, s.seq)
@@ -193,20 +188,18 @@ def check_positions(name: str, array: np.ndarray | None, s: TkgSizes) -> None:
     if array is None:
         return
     expect(name, array, (s.batch, s.seq), "[batch, seq]")
-    refuse(
-        array.dtype.kind not in "iu" and array.dtype != np.float32,
-        f"{name} has dtype {array.dtype.name}; expected an integer type or float32; "
-        "positions are compared in float32; cast it",
-        DTypeError,
-    )
+    if array.dtype.kind not in "iu" and array.dtype != np.float32:
+        raise DTypeError(
+            f"{name} has dtype {array.dtype.name}; expected an integer type or "
+            "float32; positions are compared in float32; cast it"
+        )
     if array.dtype == np.float32:
         found = array[~np.isfinite(array) | (array != np.rint(array))]
-        refuse(
-            found.size > 0,
-            f"{name} has {found[:1].tolist()}; expected whole numbers; a position is "
-            "the number of a slot; pass integers",
-            ArgumentError,
-        )
+        if found.size > 0:
+            raise ArgumentError(
+                f"{name} has {found[:1].tolist()}; expected whole numbers; a position "
+                "is the number of a slot; pass integers"
+            )
 
 
 def check_mask(name: str, array: np.ndarray | None, shape: tuple) -> None:
@@ -214,34 +207,32 @@ def check_mask(name: str, array: np.ndarray | None, shape: tuple) -> None:
     if array is None:
         return
     expect(name, array, shape, "[keys, batch, n_heads, seq]")
-    refuse(
-        array.dtype not in (np.dtype(bool), np.dtype(np.uint8), np.dtype(np.float32)),
-        f"{name} has dtype {array.dtype.name}; expected bool, uint8 or float32; 1 is "
-        "attend; cast it",
-        DTypeError,
-    )
+    if array.dtype not in (np.dtype(bool), np.dtype(np.uint8), np.dtype(np.float32)):
+        raise DTypeError(
+            f"{name} has dtype {array.dtype.name}; expected bool, uint8 or float32; 1 "
+            "is attend; cast it"
+        )
     found = array[(array != 0) & (array != 1)]
-    refuse(
-        found.size > 0,
-        f"{name} has {found[:1].tolist()}; expected 0 and 1 only; 1 is attend, and a "
-        "mask is no bias; pass mask == 0 for a mask that is added (0 and -inf), mask "
-        "!= 0 for flags",
-        ArgumentError,
-    )
+    if found.size > 0:
+        raise ArgumentError(
+            f"{name} has {found[:1].tolist()}; expected 0 and 1 only; 1 is attend, and "
+            "a mask is no bias; pass mask == 0 for a mask that is added (0 and -inf), "
+            "mask != 0 for flags"
+        )
 
 
 def _check_rotation(x: TkgOperands, s: TkgSizes, config: TkgConfig) -> None:
     if not config.fuse_rope:
         return
-    refuse(
-        x.rope_pos_ids is None and x.pos_ids is None,
-        "rope_pos_ids and pos_ids have None with fuse_rope; expected one of them, "
-        "[batch, seq]; angles come from positions; pass pos_ids",
-    )
-    refuse(
-        x.inv_freqs is None,
-        "inv_freqs has None with fuse_rope; expected [head_dim / 2, 1]; angles are "
-        "frequency times position; pass inv_freqs",
-    )
+    if x.rope_pos_ids is None and x.pos_ids is None:
+        raise ShapeError(
+            "rope_pos_ids and pos_ids have None with fuse_rope; expected one of them, "
+            "[batch, seq]; angles come from positions; pass pos_ids"
+        )
+    if x.inv_freqs is None:
+        raise ShapeError(
+            "inv_freqs has None with fuse_rope; expected [head_dim / 2, 1]; angles are "
+            "frequency times position; pass inv_freqs"
+        )
     shape = (s.head_dim // 2, 1)
     expect("inv_freqs", x.inv_freqs, shape, "one frequency per pair", np.float32)

@@ -6,46 +6,54 @@ Step 5 of five, and what follows the last tile.
 from flashlib.machine.tile import Tile
 from flashlib.programs.blocks import PARTITIONS
 from flashlib.programs.tkg.cores import exchange
-from flashlib.programs.tkg.run import CoreRun, Softmax, Window
+from flashlib.programs.tkg.run import CoreRun, SlotTile, Softmax
 from flashlib.programs.tkg.softmax import reciprocals, spread
 from flashlib.programs.tkg.values import clean_values, load_values, restore_hits
 
 __all__ = ["finish", "join_batches", "step5_values"]
 
 
-def step5_values(run: CoreRun, win: Window, p: Tile, mask: Tile, soft: Softmax) -> None:
+def step5_values(
+    run: CoreRun,
+    tile: SlotTile,
+    p: Tile,
+    mask: Tile,
+    factor: Tile | None,
+    soft: Softmax,
+) -> None:
     """Multiply V by p for each item; normalize at once, or add to what is there."""
     m, s = run.m, run.s
     out = soft.output
-    if s.tiled and not win.first:
+    if s.tiled and not tile.first:
         out = m.sbuf.alloc(soft.output.shape)
-    flags = mask.reshape(PARTITIONS, win.n, win.count, s.width)
-    for item in range(win.count):
+    flags = mask.reshape(PARTITIONS, tile.n, tile.count, s.width)
+    for item in range(tile.count):
         own = slice(item * s.width, (item + 1) * s.width)
         with m.sbuf.scope(), m.psum.scope():
-            values = load_values(run, win, item)
+            values = load_values(run, tile, item)
             with m.step("mm2"):
                 hits = None
                 if run.hardened:
                     hits = m.psum.alloc((s.head_dim, s.width))
                     clean_values(run, values, flags[:, :, item], hits)
                 total = m.psum.alloc((s.head_dim, s.width))
-                for t in range(win.n):
+                for t in range(tile.n):
                     m.isa.nc_matmul(total, stationary=values[:, t], moving=p[:, t, own])
-                _evict(run, out[:, own], total, soft, own)
+                _evict(run, out[:, own], total, factor, own)
                 if hits is not None:
                     restore_hits(run, out[:, own], hits)
-    if s.tiled and not win.first:
+    if s.tiled and not tile.first:
         _accumulate(run, out, soft)
 
 
-def _evict(run: CoreRun, dst: Tile, total: Tile, soft: Softmax, own: slice) -> None:
-    """Leave PSUM: scaled by 1 / sum, or as it is when more tiles follow."""
-    if run.s.tiled:
+def _evict(
+    run: CoreRun, dst: Tile, total: Tile, factor: Tile | None, own: slice
+) -> None:
+    """Leave PSUM: scaled by 1 / sum, or as it is when the sum is not known yet."""
+    if factor is None:
         run.m.isa.tensor_copy(dst, total)
         return
-    factor = soft.factor[: run.s.head_dim, own]
-    run.m.isa.tensor_tensor(dst, total, factor, "multiply")
+    run.m.isa.tensor_tensor(dst, total, factor[: run.s.head_dim, own], "multiply")
 
 
 def _accumulate(run: CoreRun, fresh: Tile, soft: Softmax) -> None:
@@ -57,7 +65,7 @@ def _accumulate(run: CoreRun, fresh: Tile, soft: Softmax) -> None:
         m.isa.tensor_tensor(soft.output, soft.output, fresh, "add")
 
 
-def finish(run: CoreRun, first: int, count: int, soft: Softmax) -> None:
+def finish(run: CoreRun, tile: SlotTile, soft: Softmax) -> None:
     """Normalize after the last tile, add the other core's part, store."""
     m, s, out = run.m, run.s, soft.output
     if s.tiled:
@@ -74,7 +82,7 @@ def finish(run: CoreRun, first: int, count: int, soft: Softmax) -> None:
         if run.hardened:
             # a zero is 0, never -0: without keys, and where small values round to it
             m.isa.tensor_scalar(out, out, "add", 0.0)
-        _store(run, out, first, count)
+        _store(run, out, tile.batch, tile.count)
 
 
 def _store(run: CoreRun, out: Tile, first: int, count: int) -> None:

@@ -11,7 +11,7 @@ from flashlib.machine.dtypes import UINT32
 from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
 from flashlib.programs.blocks import PARTITIONS
-from flashlib.programs.tkg.run import CoreRun
+from flashlib.programs.tkg.run import Core
 from flashlib.programs.tkg.sizes import TkgSizes
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-def load_block_index(run: CoreRun, first: int, count: int) -> Tile:
+def load_block_index(run: Core, first: int, count: int) -> Tile:
     """Return the block numbers of this core's slots, ``[128, count, folds]``.
 
     Block ``128 * fold + p`` of item i lies at ``[p, i, fold]``.
@@ -44,7 +44,7 @@ def load_block_index(run: CoreRun, first: int, count: int) -> Tile:
     return index
 
 
-def resized(run: CoreRun, entries: Tile) -> Tile:
+def resized(run: Core, entries: Tile) -> Tile:
     """Load one row of the table and number the resized blocks, ``[1, blocks]``."""
     m, factor, n = run.m, run.s.factor, entries.shape[0]
     row = m.sbuf.alloc((1, n, 1), UINT32)

@@ -9,75 +9,75 @@ import math
 import numpy as np
 
 from flashlib.machine.tile import Tile
-from flashlib.programs.tkg.run import CoreRun
+from flashlib.programs.tkg.run import Core
 
 __all__ = ["TWO_PI", "load_and_rotate", "load_queries"]
 
 TWO_PI = 2 * math.pi
 
 
-def load_and_rotate(run: CoreRun) -> None:
-    """Rotate all columns of q and of the active k; scale q; hand k out."""
-    m, s = run.m, run.s
+def load_and_rotate(core: Core, queries: Tile, k_active: Tile, positions: Tile) -> Tile:
+    """Rotate and scale all columns of q in place; return the rotated active k."""
+    m, s = core.m, core.s
     with m.step("rope"):
-        positions = run.rope_positions
-        cos, sin = _tables(run, positions)
+        cos, sin = _tables(core, positions)
         heads = (s.head_dim, s.batch, s.n_heads, s.seq)
         one = (s.head_dim, s.batch, 1, s.seq)
-        queries = m.sbuf.alloc(run.queries.shape)
+        rotated = m.sbuf.alloc(queries.shape)
         _rotate(
-            run,
+            core,
+            rotated.reshape(heads),
             queries.reshape(heads),
-            run.queries.reshape(heads),
             cos.reshape(one).broadcast_to(heads),
             sin.reshape(one).broadcast_to(heads),
         )
         # in place: the unrotated copy on chip is not needed any more
         scale = 1 / math.sqrt(s.head_dim)
-        m.isa.activation(run.queries, "copy", queries, scale=scale)
-        keys = m.sbuf.alloc(run.k_active.shape, run.kv)
-        _rotate(run, keys, run.k_active, cos, sin)
-        run.k_active = keys
-    if run.last_share and not run.config.k_out_in_sb:
+        m.isa.activation(queries, "copy", rotated, scale=scale)
+        keys = m.sbuf.alloc(k_active.shape, core.kv)
+        _rotate(core, keys, k_active, cos, sin)
+    if core.last_share and not core.config.k_out_in_sb:
         with m.step("store"):
             split = keys.reshape(s.head_dim, s.batch, s.seq)
-            dst = run.hbm.k_out[:, 0].permute((1, 0, 2))
+            dst = core.hbm.k_out[:, 0].permute((1, 0, 2))
             m.isa.dma_copy(dst, split)
+    return keys
 
 
-def load_queries(run: CoreRun) -> None:
+def load_queries(core: Core) -> tuple[Tile, Tile]:
     """Bring q ``[batch, n_heads, seq, d]`` and the active k in, transposed."""
-    m, d = run.m, run.s.head_dim
-    with m.step("q_load"):
-        for name in ("q", "k_active"):
-            rows = getattr(run.hbm, name).reshape(-1, d)
-            tile = m.sbuf.alloc((d, rows.shape[0]), rows.dtype)
-            m.isa.dma_transpose(tile, rows)
-            setattr(run, "queries" if name == "q" else name, tile)
+    with core.m.step("q_load"):
+        return _transposed(core, core.hbm.q), _transposed(core, core.hbm.k_active)
 
 
-def _tables(run: CoreRun, positions: Tile) -> tuple[Tile, Tile]:
+def _transposed(core: Core, source: Tile) -> Tile:
+    rows = source.reshape(-1, core.s.head_dim)
+    out = core.m.sbuf.alloc(rows.shape[::-1], rows.dtype)
+    return core.m.isa.dma_transpose(out, rows)
+
+
+def _tables(core: Core, positions: Tile) -> tuple[Tile, Tile]:
     """Cosine and signed sine of every angle, ``[head_dim, batch * seq]``.
 
     The sine is negative on the first half: out = x * cos + swapped(x) * sin.
     """
-    m, half = run.m, run.s.head_dim // 2
-    n = run.s.batch * run.s.seq
-    frequencies = m.isa.dma_copy(m.sbuf.alloc((half, 1)), run.hbm.inv_freqs)
+    m, half = core.m, core.s.head_dim // 2
+    n = core.s.batch * core.s.seq
+    frequencies = m.isa.dma_copy(m.sbuf.alloc((half, 1)), core.hbm.inv_freqs)
     angles = m.sbuf.alloc((half, n))
     m.isa.tensor_scalar(angles, positions[:half], "multiply", frequencies)
     cos, sin = m.sbuf.alloc((2 * half, n)), m.sbuf.alloc((2 * half, n))
     for table, shift in ((cos, 1.5 * math.pi), (sin, math.pi)):
-        reduced = _reduced(run, angles, shift)
+        reduced = _reduced(core, angles, shift)
         m.isa.activation(table[:half], "sin", reduced)
         m.isa.tensor_copy(table[half:], table[:half])
     m.isa.tensor_scalar(sin[:half], sin[:half], "multiply", -1.0)
     return cos, sin
 
 
-def _reduced(run: CoreRun, angles: Tile, shift: float) -> Tile:
+def _reduced(core: Core, angles: Tile, shift: float) -> Tile:
     """Return ``((angles + shift) mod 2 pi) - pi``."""
-    m = run.m
+    m = core.m
     moved = m.sbuf.alloc(angles.shape)
     m.isa.tensor_scalar(moved, angles, "add", shift)
     turns = m.sbuf.alloc(angles.shape, np.int32)
@@ -86,9 +86,9 @@ def _reduced(run: CoreRun, angles: Tile, shift: float) -> Tile:
     return m.isa.tensor_scalar(moved, moved, "subtract", math.pi)
 
 
-def _rotate(run: CoreRun, dst: Tile, x: Tile, cos: Tile, sin: Tile) -> None:
+def _rotate(core: Core, dst: Tile, x: Tile, cos: Tile, sin: Tile) -> None:
     """Write x * cos + swapped(x) * sin; the halves change places by two copies."""
-    m, half = run.m, run.s.head_dim // 2
+    m, half = core.m, core.s.head_dim // 2
     with m.sbuf.scope():
         swapped = m.sbuf.alloc(x.shape)
         m.isa.tensor_copy(swapped[:half], x[half:])

@@ -1,6 +1,6 @@
 """Hold what one core of a decode run shares between its steps (chapters 20, 22)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -14,16 +14,20 @@ from flashlib.programs.tkg.arrays import HbmArrays
 from flashlib.programs.tkg.config import TkgConfig
 from flashlib.programs.tkg.sizes import TkgSizes
 
-__all__ = ["CoreRun", "Running", "Softmax", "Window"]
+__all__ = [
+    "Core",
+    "CoreRun",
+    "Maxima",
+    "Running",
+    "SlotTile",
+    "Softmax",
+    "new_column",
+]
 
 
-@dataclass
-class CoreRun:
-    """One core under way: its machine, its share, what lies on chip throughout.
-
-    ``queries`` is ``[head_dim, batch * n_heads * seq]``, ``k_active [head_dim, batch *
-    seq]``, and ``block_index`` the page table of one batch tile.
-    """
+@dataclass(frozen=True)
+class Core:
+    """One core before its first instruction: its machine, its share of the call."""
 
     m: Machine
     s: TkgSizes
@@ -32,13 +36,6 @@ class CoreRun:
     hbm: HbmArrays
     io: np.dtype
     kv: np.dtype
-    queries: Tile | None = None
-    k_active: Tile | None = None
-    ones: Tile | None = None
-    positions: Positions | None = None
-    rope_positions: Tile | None = None
-    block_index: Tile | None = None
-    result: Tile | None = None
 
     @property
     def core(self) -> int:
@@ -60,13 +57,15 @@ class CoreRun:
         """Whether the active tokens belong to the slots of this core."""
         return not self.s.slots_sharded or self.core == 1
 
-    def windows(self, first: int, count: int) -> list["Window"]:
+    def slot_tiles(
+        self, first: int, count: int, block_index: Tile | None = None
+    ) -> list["SlotTile"]:
         """Tiles of slots for ``count`` batch items from ``first`` on."""
         out, offset, tiles = [], 0, self.s.tiles
         for index, size in enumerate(tiles):
             last = index == len(tiles) - 1
             out.append(
-                Window(
+                SlotTile(
                     first,
                     count,
                     self.first_slot + offset,
@@ -76,17 +75,34 @@ class CoreRun:
                     index == 0,
                     last,
                     last and self.last_share,
+                    block_index,
                 )
             )
             offset += size
         return out
 
 
-class Window(NamedTuple):
+@dataclass(frozen=True)
+class CoreRun(Core):
+    """One core under way, with what lies on its chip throughout.
+
+    ``queries`` is ``[head_dim, batch * n_heads * seq]``, ``k_active [head_dim, batch *
+    seq]``. ``positions`` are there with use_pos_id, and ``result`` with out_in_sb.
+    """
+
+    queries: Tile
+    k_active: Tile
+    ones: Tile
+    positions: Positions | None
+    result: Tile | None
+
+
+class SlotTile(NamedTuple):
     """One tile of slots for some batch items.
 
     ``slot`` counts in the cache, ``offset`` in the share of the core. ``active``
-    says that the last rows belong to the active tokens.
+    says that the last rows belong to the active tokens. ``block_index`` is the page
+    table of the batch items, None for a flat cache.
     """
 
     batch: int
@@ -98,6 +114,7 @@ class Window(NamedTuple):
     first: bool
     last: bool
     active: bool
+    block_index: Tile | None
 
     @property
     def n(self) -> int:
@@ -119,33 +136,35 @@ class Running:
     correction: Tile
 
 
-@dataclass
+@dataclass(frozen=True)
+class Maxima:
+    """What step 2 finds in one tile of slots.
+
+    ``peaks`` is ``[height, entries, pieces]``: the local value first, then the one of
+    the other core, then the sink, as far as they take part.
+    """
+
+    peaks: Tile
+    sink_entry: int | None
+    negated: bool
+
+
+@dataclass(frozen=True)
 class Softmax:
     """State of a batch tile, in columns: column c on partition c % 128.
 
-    ``output`` and, with several tiles, ``running`` last as long as the batch tile. The
-    others belong to one tile of slots; its steps make them. ``peaks`` and ``sums`` are
-    ``[height, entries, pieces]``: the local value first, then the one of the other
-    core, then the sink, as far as they take part.
+    ``output`` and, with several tiles of slots, ``running`` last as long as the batch
+    tile.
     """
 
     columns: int
     output: Tile
-    running: Running | None = None
-    negated: bool = False
-    peaks: Tile | None = None
-    sums: Tile | None = None
-    sink_entry: int | None = None
-    factor: Tile | None = None
-    parts: list[slice] = field(init=False)
-
-    def __post_init__(self):
-        self.parts = pieces(self.columns)
+    running: Running | None
 
     @property
-    def height(self) -> int:
-        """Partitions that the columns of one piece take."""
-        return min(self.columns, PARTITIONS)
+    def parts(self) -> list[slice]:
+        """Columns of every piece, at most 128."""
+        return pieces(self.columns)
 
     def each(self) -> list[tuple[slice, slice]]:
         """Partitions and column of every piece."""
@@ -154,13 +173,18 @@ class Softmax:
             for i, part in enumerate(self.parts)
         ]
 
-    def column(self, m: Machine, entries: int | None = None) -> Tile:
-        """Allocate ``[height, pieces]``; cells that no column uses are filled once."""
-        shape = (self.height, len(self.parts))
-        if entries is not None:
-            shape = (self.height, entries, len(self.parts))
-        tile = m.sbuf.alloc(shape)
-        if self.columns > PARTITIONS and self.columns % PARTITIONS:
-            with m.step("setup"):
-                m.isa.memset(tile, 0.0)
-        return tile
+
+def new_column(m: Machine, columns: int, entries: int | None = None) -> Tile:
+    """Allocate ``[height, pieces]``, or ``[height, entries, pieces]``.
+
+    The height is what the columns of one piece take, at most 128 partitions. Cells
+    that no column uses are filled once.
+    """
+    shape = (min(columns, PARTITIONS), len(pieces(columns)))
+    if entries is not None:
+        shape = (shape[0], entries, shape[1])
+    column = m.sbuf.alloc(shape)
+    if columns > PARTITIONS and columns % PARTITIONS:
+        with m.step("setup"):
+            m.isa.memset(column, 0.0)
+    return column

@@ -14,7 +14,14 @@ from flashlib.programs.blocks import (
     sum_ones_moving,
 )
 from flashlib.programs.tkg.cores import exchange, synchronized
-from flashlib.programs.tkg.run import CoreRun, Softmax, Window
+from flashlib.programs.tkg.run import (
+    CoreRun,
+    Maxima,
+    Running,
+    SlotTile,
+    Softmax,
+    new_column,
+)
 
 __all__ = [
     "FLOAT32_TINY",
@@ -29,12 +36,12 @@ __all__ = [
 FLOAT32_TINY = float(np.finfo(np.float32).tiny)
 
 
-def step3_exp(run: CoreRun, scores: Tile, wide: Tile, soft: Softmax) -> Tile:
+def step3_exp(run: CoreRun, scores: Tile, wide: Tile, maxima: Maxima) -> Tile:
     """Return exp(scores - max) in the type of q, ``[128, n, columns]``."""
     m = run.m
     _, n, *_ = scores.shape
-    scores = scores.reshape(PARTITIONS, n, soft.columns)
-    op = "add" if soft.negated else "subtract"
+    scores = scores.reshape(PARTITIONS, n, wide.shape[1])
+    op = "add" if maxima.negated else "subtract"
     with m.step("exp"):
         p = m.sbuf.alloc(scores.shape, run.io)
         if m.spec.generation >= 4:
@@ -47,70 +54,78 @@ def step3_exp(run: CoreRun, scores: Tile, wide: Tile, soft: Softmax) -> Tile:
         return m.isa.activation(p, "exp", scores)
 
 
-def step4_sum(run: CoreRun, win: Window, p: Tile, soft: Softmax) -> None:
-    """Sum p over the slots of the tile; update the running sum or invert."""
+def step4_sum(
+    run: CoreRun, tile: SlotTile, p: Tile, maxima: Maxima, soft: Softmax
+) -> Tile | None:
+    """Sum p over the slots of the tile; return 1 / sum, ``[128, columns]``.
+
+    With several tiles it goes into the running sum instead, and nothing is returned.
+    """
     m = run.m
     with m.step("sum"):
-        entries = soft.peaks.shape[1]
-        soft.sums = soft.column(m, entries)
+        entries = maxima.peaks.shape[1]
+        sums = new_column(m, soft.columns, entries)
         for part, (rows, column) in zip(soft.parts, soft.each(), strict=True):
-            sums = soft.sums[rows, 0, column]
-            sum_ones_moving(m, p[:, :, part], out=sums, ones=run.ones)
+            own = sums[rows, 0, column]
+            sum_ones_moving(m, p[:, :, part], out=own, ones=run.ones)
         if run.s.slots_sharded and not run.s.tiled:
-            exchange(run, soft.sums[:, 1], soft.sums[:, 0])
-        if soft.sink_entry is not None and synchronized(run):
-            _add_sink(run, soft)
+            exchange(run, sums[:, 1], sums[:, 0])
+        if maxima.sink_entry is not None and synchronized(run):
+            _add_sink(run, sums, maxima, soft)
         if entries > 1 and synchronized(run):
             for rows, column in soft.each():
-                entries_last = soft.sums[rows, :, column].permute((0, 2, 1))
-                m.isa.tensor_reduce(soft.sums[rows, 0, column], "add", entries_last, 2)
+                entries_last = sums[rows, :, column].permute((0, 2, 1))
+                m.isa.tensor_reduce(sums[rows, 0, column], "add", entries_last, 2)
         if run.s.tiled:
-            update_sum(run, win, soft)
-    if not run.s.tiled:
-        soft.factor = reciprocals(run, soft.sums[:, 0], soft)
+            update_sum(run, tile, sums[:, 0], maxima, soft)
+            return None
+    return reciprocals(run, sums[:, 0], soft)
 
 
-def _add_sink(run: CoreRun, soft: Softmax) -> None:
+def _add_sink(run: CoreRun, sums: Tile, maxima: Maxima, soft: Softmax) -> None:
     """Enter exp(sink - max) as one more summand; the maximum is negated here."""
-    m, entry = run.m, soft.sink_entry
-    peaks = soft.running.peak if run.s.tiled else soft.peaks[:, 0]
+    m, entry = run.m, maxima.sink_entry
+    peaks = soft.running.peak if run.s.tiled else maxima.peaks[:, 0]
     for rows, column in soft.each():
-        sink = soft.peaks[rows, entry, column]
+        sink = maxima.peaks[rows, entry, column]
         peak = peaks[rows, column]
         m.isa.tensor_scalar(sink, sink, "add", peak.reshape(rows.stop, 1))
-        m.isa.activation(soft.sums[rows, entry, column], "exp", sink)
+        m.isa.activation(sums[rows, entry, column], "exp", sink)
 
 
-def update_sum(run: CoreRun, win: Window, soft: Softmax) -> None:
+def update_sum(
+    run: CoreRun, tile: SlotTile, fresh: Tile, maxima: Maxima, soft: Softmax
+) -> None:
     """Start the running sum or carry it on; after the last tile the cores meet."""
-    if win.first:
-        run.m.isa.tensor_copy(soft.running.total, soft.sums[:, 0])
+    if tile.first:
+        run.m.isa.tensor_copy(soft.running.total, fresh)
         return
-    correct_and_add(run.m, soft)
-    if win.last and not synchronized(run):
-        _join_sums(run, soft)
+    correct_and_add(run.m, soft.running, fresh)
+    if tile.last and not synchronized(run):
+        _join_sums(run, maxima, soft)
 
 
-def correct_and_add(m: Machine, soft: Softmax) -> None:
+def correct_and_add(m: Machine, running: Running, fresh: Tile) -> None:
     """Measure the running sum by the new maximum, then add the one of this tile."""
-    total = soft.running.total
-    m.isa.tensor_tensor(total, total, soft.running.correction, "multiply")
-    m.isa.tensor_tensor(total, total, soft.sums[:, 0], "add")
+    total = running.total
+    m.isa.tensor_tensor(total, total, running.correction, "multiply")
+    m.isa.tensor_tensor(total, total, fresh, "add")
 
 
-def _join_sums(run: CoreRun, soft: Softmax) -> None:
+def _join_sums(run: CoreRun, maxima: Maxima, soft: Softmax) -> None:
     """Add the sum of the other core, and the sink on both."""
     m, total = run.m, soft.running.total
     with m.sbuf.scope():
         remote = m.sbuf.alloc(total.shape)
         exchange(run, remote, total)
         m.isa.tensor_tensor(total, total, remote, "add")
-    if soft.sink_entry is None:
+    if maxima.sink_entry is None:
         return
+    sinks, peak = maxima.peaks[:, maxima.sink_entry], soft.running.peak
     for rows, column in soft.each():
-        sink, peak = soft.peaks[rows, soft.sink_entry, column], soft.running.peak
+        sink = sinks[rows, column]
         m.isa.activation(sink, "exp", peak[rows, column], bias=sink, scale=-1.0)
-    m.isa.tensor_tensor(total, total, soft.peaks[:, soft.sink_entry], "add")
+    m.isa.tensor_tensor(total, total, sinks, "add")
 
 
 def reciprocals(run: CoreRun, sums: Tile, soft: Softmax) -> Tile:

@@ -7,32 +7,32 @@ from flashlib.machine.tile import Tile
 from flashlib.programs.blocks import PARTITIONS, pieces
 from flashlib.programs.slot_layout import SlotLayout
 from flashlib.programs.tkg.keys import fold_index, page_rows
-from flashlib.programs.tkg.run import CoreRun, Window
+from flashlib.programs.tkg.run import Core, SlotTile
 from flashlib.programs.tkg.sizes import CLEANED_BLOCKS
 
 __all__ = ["clean_values", "in_lanes", "load_values", "restore_hits"]
 
 
-def load_values(run: CoreRun, win: Window, item: int) -> Tile:
+def load_values(run: Core, tile: SlotTile, item: int) -> Tile:
     """Load the values of one batch item, active rows in the last slots.
 
     Strided slots of one partition are neighbors in the cache, so a partition is
     filled by one long run; sequential ones come row by row.
     """
     m, s, d = run.m, run.s, run.s.head_dim
-    batch, layout = win.batch + item, win.layout
+    batch, layout = tile.batch + item, tile.layout
     with m.step("v_load"):
-        values = m.sbuf.alloc((PARTITIONS, win.n, d), run.kv)
+        values = m.sbuf.alloc((PARTITIONS, tile.n, d), run.kv)
         if s.paged:
             for fold in range(layout.folds):
                 part = values[:, fold * layout.unit : (fold + 1) * layout.unit]
-                index = fold_index(run, win, item, fold)
+                index = fold_index(run, tile, item, fold)
                 m.isa.dma_copy(part, page_rows(run, run.hbm.v_pages, index))
         else:
-            rows = run.hbm.v_prior[batch, 0, win.slots]
+            rows = run.hbm.v_prior[batch, 0, tile.slots]
             shape = (PARTITIONS, layout.folds, layout.unit, d)
             m.isa.dma_copy(values.reshape(shape), in_lanes(rows, layout))
-        if win.active:
+        if tile.active:
             for cells in layout.tail(s.seq):
                 rows = run.hbm.v_active[batch, 0, cells.rows]
                 dst = values[cells.partitions, cells.free]
@@ -46,7 +46,7 @@ def in_lanes(rows: Tile, layout: SlotLayout) -> Tile:
     return folded.permute((1, 0, 2, 3))
 
 
-def clean_values(run: CoreRun, values: Tile, mask: Tile, hits: Tile) -> None:
+def clean_values(run: Core, values: Tile, mask: Tile, hits: Tile) -> None:
     """Replace values that are not finite, or masked for all, by 0 (hardened only).
 
     0 times NaN is NaN, so a masked row must not reach the product. What is not
@@ -77,7 +77,7 @@ def clean_values(run: CoreRun, values: Tile, mask: Tile, hits: Tile) -> None:
             m.isa.tensor_copy_predicated(part, zeros, drop)
 
 
-def _broken(run: CoreRun, part: Tile) -> Tile:
+def _broken(run: Core, part: Tile) -> Tile:
     """Flag what is not finite: x - x is 0 for finite x only."""
     m = run.m
     difference = m.sbuf.alloc(part.shape)
@@ -86,7 +86,7 @@ def _broken(run: CoreRun, part: Tile) -> Tile:
     return m.isa.tensor_scalar(flags, difference, "not_equal", 0.0)
 
 
-def _dead(run: CoreRun, flags: Tile) -> Tile:
+def _dead(run: Core, flags: Tile) -> Tile:
     """Flag slots that no query of the item attends, ``[128, n]``."""
     m = run.m
     alive = m.sbuf.alloc(flags.shape[:2], UINT8)
@@ -95,7 +95,7 @@ def _dead(run: CoreRun, flags: Tile) -> Tile:
     return m.isa.tensor_scalar(dead, alive, "equal", 0.0)
 
 
-def restore_hits(run: CoreRun, out: Tile, hits: Tile) -> None:
+def restore_hits(run: Core, out: Tile, hits: Tile) -> None:
     """Write NaN where a value that is not finite was attended."""
     m = run.m
     with m.sbuf.scope():

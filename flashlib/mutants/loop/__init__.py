@@ -1,0 +1,1 @@
+"""The plain loop of the engine, and wrong copies of it (book)."""

@@ -1,0 +1,1 @@
+"""Wrong programs for the machine, and the checks that catch them (book)."""
