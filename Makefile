@@ -62,9 +62,10 @@ clean: ## remove what was built and executed
 distclean: clean ## remove the environment and the vendored files too
 	rm -rf .venv .vendor
 
+# --no-compile: most modules are never imported; Python compiles those that are.
 $(READY): pyproject.toml requirements.txt constraints.txt
 	@test -x $(PY) || sh tools/make_venv.sh "$(PYTHON)"
 	@echo "installing into .venv (once; needs network)"
-	@$(PY) -m pip install --quiet --constraint constraints.txt \
+	@$(PY) -m pip install --quiet --no-compile --constraint constraints.txt \
 	  --requirement requirements.txt --editable ".[$(EXTRAS)$(node)]"
 	@touch $@

@@ -8,6 +8,7 @@ Importing this package loads NumPy and nothing else: compilers, plots and
 widgets are imported by the modules that need them, when they are asked for.
 """
 
+from flashlib import forks  # noqa: F401 - watches from here on
 from flashlib.attention import flash_attention
 from flashlib.backends import Backend, Choice, available_backends, get_backend
 from flashlib.backends.tracing import Tracing

@@ -17,7 +17,7 @@ FILES = sorted(path for path in PACKAGE.rglob("*.py"))
 # A module imports from its own layer or from layers before it.
 LAYERS = (
     {"errors"},
-    {"chains", "cores", "products", "row", "validation", "integer_arrays"},
+    {"chains", "cores", "forks", "products", "row", "validation", "integer_arrays"},
     {
         *("problem", "decode_problem", "varlen_problem", "layout", "output"),
         *("online_softmax", "traffic"),

@@ -65,6 +65,29 @@ def test_junk_that_some_of_the_new_tokens_see(backend, dtype):
 
 @backends
 @dtypes
+@pytest.mark.parametrize("seq_new", [2, 4])
+def test_junk_that_the_window_hides_from_the_later_new_tokens(backend, dtype, seq_new):
+    """The oldest key in reach is hidden from every new token but the first."""
+    q, k, v = draw(dtype, (1, seq_new, 4, 8), (1, 40, 2, 8), (1, 40, 2, 8))
+    oldest = 40 - seq_new - 8
+
+    def run(junk):
+        k[0, oldest], v[0, oldest] = junk, junk
+        result = flashlib.flash_attention_decode(
+            q, k, v, cache_seqlens=[40], window=9, backend=backend
+        )
+        return AttentionOutput(*(x[:, 1:].copy() for x in result)), result
+
+    clean, _ = run(0)
+    for junk in JUNK:
+        mine, everything = run(junk)
+        assert same_bits(mine, clean)
+        if not np.isfinite(junk):
+            assert np.isnan(everything.out[:, 0]).any(axis=-1).all()
+
+
+@backends
+@dtypes
 @options_given
 @pytest.mark.parametrize("block_len", [1, 3, 16, 64])
 def test_pages_equal_a_contiguous_cache(backend, dtype, options, block_len):

@@ -146,6 +146,21 @@ def test_h13_fork_before_the_first_kernel():
 
 
 @can_fork
+@pytest.mark.parametrize(
+    "question",
+    [
+        "import numba; numba.get_num_threads()",
+        "import numba; numba.set_num_threads(1)",
+        "from flashlib.kernels.launch import workers; workers()",
+        "from flashlib.kernels.launch import limit_workers; limit_workers(2)",
+    ],
+)
+def test_fork_after_a_question_about_threads(question):
+    """Whoever asks Numba for its threads has them started, and a child has none."""
+    run(SOME + question + FORK)
+
+
+@can_fork
 def test_fork_after_a_kernel_on_one_core():
     one_core = "flashlib.available_backends = lambda: {'numpy', 'scalar'} & set(ALL)\n"
     run(SOME + "ALL = flashlib.available_backends()\n" + one_core + EVERY + FORK)

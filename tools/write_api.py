@@ -50,7 +50,7 @@ CORE = (
         "The state of a softmax and its merge, the textbook computation that "
         "everything is compared with, and the arithmetic of bytes and flops.",
         "output online_softmax reference traffic",
-        "row scores products chains cores",
+        "row scores products chains cores forks",
     ),
     (
         "Attention",

@@ -79,7 +79,7 @@ def _bounds(
         expect(
             got == want,
             f"kv_end({i}, {seq_q}, {seq_k}, causal={causal}) is {got}; "
-            f"row {i} attends to {want} key{'s' * (want != 1)}{what}",
+            f"row {i} attends to {want} {'key' if want == 1 else 'keys'}{what}",
         )
 
 

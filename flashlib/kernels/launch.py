@@ -3,8 +3,8 @@
 Numba spreads ``prange`` over a pool of threads. Not every pool that it may
 find allows two Python threads to start kernels at once, so starts take turns;
 the kernel inside uses all cores anyway. And a pool of GNU OpenMP does not
-survive a fork: a child of a process that has already run a kernel gets the
-same kernels compiled for one core.
+survive a fork: a child of a process that has a pool already gets the same
+kernels compiled for one core.
 """
 
 import contextlib
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 
 import numba
 
+from flashlib.forks import pool_is_lost
 from flashlib.kernels import targets
 from flashlib.kernels.jit import kernel, source_stamp
 from flashlib.kernels.room import Room
@@ -23,12 +24,10 @@ __all__ = ["launch", "launch_alone", "limit_workers", "workers"]
 
 
 class _State:
-    """What a fork has to reset."""
+    """What a fork has to reset: another thread may hold the lock, or use the room."""
 
-    def __init__(self, pool_is_lost: bool = False):
+    def __init__(self):
         self.lock = threading.Lock()
-        self.pool_started = False
-        self.pool_is_lost = pool_is_lost
         self.room = Room()
 
 
@@ -37,7 +36,7 @@ _state = _State()
 
 def _after_fork() -> None:
     global _state
-    _state = _State(pool_is_lost=_state.pool_started or _state.pool_is_lost)
+    _state = _State()
 
 
 if hasattr(os, "register_at_fork"):
@@ -46,12 +45,13 @@ if hasattr(os, "register_at_fork"):
 
 def workers() -> int:
     """Return how many threads the next kernel runs on."""
-    return 1 if _state.pool_is_lost else numba.get_num_threads()
+    return 1 if pool_is_lost() else numba.get_num_threads()
 
 
 def limit_workers(n: int) -> int:
     """Let kernels run on `n` threads at most; return how many they run on now."""
-    numba.set_num_threads(min(n, numba.config.NUMBA_NUM_THREADS))
+    if not pool_is_lost():
+        numba.set_num_threads(min(n, numba.config.NUMBA_NUM_THREADS))
     return workers()
 
 
@@ -74,23 +74,20 @@ def launch(
         type is that of the first one.
     """
     with _state.lock:
-        parallel = not _state.pool_is_lost
+        parallel = not pool_is_lost()
         compiled = _compiled(build, targets.this_target(), parallel)
-        _state.pool_started = parallel
         if room is not None:
             arguments = (*arguments, _state.room.lend(room, arguments[0].dtype))
-        with _threads(threads):
+        all_of_them = threads is None or not parallel
+        with contextlib.nullcontext() if all_of_them else _threads(threads):
             compiled(*arguments)
 
 
 @contextlib.contextmanager
-def _threads(most: int | None) -> Iterator[None]:
+def _threads(most: int) -> Iterator[None]:
     """Let `most` threads take part in what starts inside."""
     before = numba.get_num_threads()
-    if most is None or most >= before:
-        yield
-        return
-    numba.set_num_threads(most)
+    numba.set_num_threads(min(most, before))
     try:
         yield
     finally:

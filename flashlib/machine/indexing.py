@@ -95,8 +95,9 @@ def explicit_key(
     for item in key:
         if item is None:
             continue
-        first = item.start if item.__class__ is slice else item
-        at += (first or 0) * strides[axis]
+        # subtle: only the size tells where a slice without a start begins
+        first = item.indices(shape[axis])[0] if item.__class__ is slice else item
+        at += first * strides[axis]
         axis += 1
     return key, at
 
@@ -171,19 +172,26 @@ def _checked_slice(item: slice, axis: int, size: int, partition: bool) -> slice:
             f"index has step 0 on axis {axis}; expected another step; a slice moves "
             "on; repeat an axis of size 1 with broadcast_to"
         )
-    outside = (start is not None and not -size <= start <= size) or (
+    # forwards a slice may name the end of the axis; backwards it starts at an element
+    last = size if step is None or step > 0 else size - 1
+    outside = (start is not None and not -size <= start <= last) or (
         stop is not None and not -size <= stop <= size
     )
     bounds = slice(start, stop, step).indices(size)
     if outside or not len(range(*bounds)):
         raise OutOfBoundsError(
-            f"index has {start}:{stop} on axis {axis}; expected a non-empty part of "
-            f"0:{size}; the axis has {size} elements; cut the slice at the end of the "
-            "axis"
+            f"index has {_as_written(start, stop, step)} on axis {axis}; expected a "
+            f"non-empty part of 0:{size}; the axis has {size} elements; cut the slice "
+            "at the end of the axis"
         )
     if bounds[2] < 0:
         return item
     return slice(*bounds)
+
+
+def _as_written(start: int | None, stop: int | None, step: int | None) -> str:
+    parts = (start, stop) if step is None else (start, stop, step)
+    return ":".join("" if x is None else str(x) for x in parts)
 
 
 def _integer(item: object) -> int:

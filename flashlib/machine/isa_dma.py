@@ -12,6 +12,7 @@ import numpy as np
 
 from flashlib.errors import FreeSizeError, MachineError, PartitionError
 from flashlib.machine import gather, rules
+from flashlib.machine.dtypes import as_float32
 from flashlib.machine.indexing import whole_numbers
 from flashlib.machine.instruction import (
     HBM_OR_SBUF,
@@ -93,9 +94,14 @@ def dma_copy(
 
     def copied() -> np.ndarray:
         rules.all_written("src", src)
-        return src.array
+        return _cast(src.array, dst)
 
     return copied
+
+
+def _cast(values: np.ndarray, dst: Tile) -> np.ndarray:
+    """Keep the bits of one type, widen to float32 on the way to another."""
+    return values if values.dtype == dst.dtype else as_float32(values)
 
 
 def _gathered_copy(issue: Issue, dst: Tile, src: Gather, skip: bool):
@@ -119,7 +125,7 @@ def _gathered_copy(issue: Issue, dst: Tile, src: Gather, skip: bool):
         values = gather.fetch(src, rows)
         take = np.broadcast_to((rows >= 0)[:, None], (len(rows), values.shape[1]))
         _measure(issue, dst, src, int(take.sum()), run)
-        return Masked(values, take)
+        return Masked(_cast(values, dst), take)
 
     return copied
 

@@ -4,25 +4,15 @@ Arithmetic reads any type as float32 and rounds once on write. Bit operators tak
 integers as they are. One operand at most may stand in PSUM.
 """
 
+import numbers
+
 import numpy as np
 
-from flashlib.errors import MachineError
+from flashlib.errors import MachineError, shown
 from flashlib.machine import rules
-from flashlib.machine.dtypes import (
-    BFLOAT16,
-    INT32,
-    INTEGERS,
-    UINT32,
-    as_float32,
-)
+from flashlib.machine.dtypes import BFLOAT16, INT32, INTEGERS, UINT32, as_float32
 from flashlib.machine.instruction import Cost, Issue, Meaning, instruction
-from flashlib.machine.operators import (
-    ARITHMETIC,
-    BITWISE,
-    OPERATORS,
-    apply,
-    named,
-)
+from flashlib.machine.operators import ARITHMETIC, BITWISE, OPERATORS, apply, named
 from flashlib.machine.spec import MIN_CYCLES
 from flashlib.machine.tile import ON_CHIP, Tile
 from flashlib.machine.trace import Record
@@ -192,7 +182,10 @@ def tensor_scalar(
     reverse0 = rules.flag("reverse0", reverse0)
     reverse1 = rules.flag("reverse1", reverse1)
     if _scalar_operators(issue, dst, data, op0, op1):
-        return _bit_scalars(data, op0, operand0, op1, operand1)
+        steps = [("operand0", op0, operand0, reverse0)]
+        if op1 is not None:
+            steps.append(("operand1", op1, operand1, reverse1))
+        return _bit_scalars(data, steps)
     if op0 == "rsqrt":
         return lambda: 1 / np.sqrt(as_float32(data.array))
     steps = [(op0, rules.vector("operand0", operand0, data), reverse0)]
@@ -208,23 +201,37 @@ def tensor_scalar(
     return applied
 
 
-def _bit_scalars(data: Tile, op0: str, operand0, op1, operand1):
-    """Bit operators take integer constants."""
-    pairs = [(op0, operand0)] + ([] if op1 is None else [(op1, operand1)])
-    for _, value in pairs:
-        if not isinstance(value, int):
-            raise MachineError(
-                f"operand has type {type(value).__name__}; expected an integer "
-                "constant; bit operators take no float32 operand; pass an integer"
-            )
+def _bit_scalars(data: Tile, steps: list[tuple]) -> Meaning:
+    """Bit operators take integer constants of the type of their data."""
+    steps = [
+        (op, _bit_constant(name, value, data.dtype), reverse)
+        for name, op, value, reverse in steps
+    ]
 
     def applied() -> np.ndarray:
         x = data.array
-        for name, value in pairs:
-            x = apply(name, x, np.array(value).astype(x.dtype), False)
+        for op, value, reverse in steps:
+            x = apply(op, x, value, reverse)
         return x
 
     return applied
+
+
+def _bit_constant(name: str, value: object, dtype: np.dtype) -> np.integer:
+    """The bits of a constant, none of them cut off."""
+    if not isinstance(value, numbers.Integral):
+        raise MachineError(
+            f"{name} has type {type(value).__name__}; expected an integer "
+            "constant; bit operators take no float32 operand; pass an integer"
+        )
+    ends, value = np.iinfo(dtype), int(value)
+    if not ends.min <= value <= ends.max:
+        raise MachineError(
+            f"{name} has {shown(value)}; expected {ends.min} to {ends.max}, what "
+            f"{dtype.name} holds; bit operators take the bits of a constant as they "
+            "are; mask it to the width of the type"
+        )
+    return dtype.type(value)
 
 
 def _fused_cycles(r: Record) -> float:

@@ -1,10 +1,9 @@
 """Hand out HBM, the SBUF stack and the PSUM banks, poisoned until written (chapter 15).
 
 Fresh memory counts as unwritten, element by element: reading it is an error, and
-copying it out shows NaN. HBM is
-linear. SBUF is a stack: a tensor takes the same byte range of every partition,
-and the room comes back when everything above it is freed as well. PSUM is eight
-banks; a tensor takes whole banks.
+copying it out shows NaN. HBM is linear. SBUF is a stack: a tensor takes the same byte
+range of every partition, and the room comes back when everything above it is freed as
+well. PSUM is eight banks; a tensor takes whole banks.
 """
 
 import itertools
@@ -25,7 +24,7 @@ from flashlib.errors import (
 from flashlib.machine.dtypes import as_dtype
 from flashlib.machine.indexing import whole_numbers
 from flashlib.machine.spec import Spec
-from flashlib.machine.storage import UNWRITTEN, WRITTEN, Storage
+from flashlib.machine.storage import WRITTEN, Storage
 from flashlib.machine.tile import Tile
 
 __all__ = ["Hbm", "Memory", "Psum", "Sbuf"]
@@ -63,30 +62,35 @@ class Memory:
                 f"array has {shown(array)}; expected rows of one length; an axis has "
                 "one size; pad the short ones"
             ) from None
-        storage = self._claim(array.shape, as_dtype(array.dtype))
-        storage.complete = True
-        return self._tile(storage, np.array(array, storage.dtype, order="C"), WRITTEN)
+        return self._claim(self._plan(array.shape, as_dtype(array.dtype)), array)
 
-    def _alloc(self, shape: Sequence[int], dtype: object, **place: object) -> Tile:
-        storage = self._claim(shape, as_dtype(dtype), **place)
-        array = np.empty(storage.shape, storage.dtype)
-        return self._tile(storage, array, UNWRITTEN)
-
-    def _claim(self, shape: Sequence[int], dtype: np.dtype, **place: object) -> Storage:
+    def _plan(self, shape: Sequence[int], dtype: np.dtype, **place: object) -> Storage:
         shape = self._checked_shape(shape)
         offset, bank, predecessors = self._reserve(shape, dtype, **place)
-        storage = Storage(
-            self, next(_numbers), shape, dtype, offset, bank, predecessors
-        )
+        return Storage(self, next(_numbers), shape, dtype, offset, bank, predecessors)
+
+    def _claim(self, storage: Storage, values: np.ndarray | None = None) -> Tile:
+        """Take the planned place, once this computer has the bytes for it."""
+        state, shape = None, storage.shape
+        try:
+            if values is None:
+                array = np.empty(shape, storage.dtype)
+                # subtle: UNWRITTEN by zeros, whose pages are taken when written only
+                state = np.zeros(shape, np.uint8)
+            else:
+                array = np.array(values, storage.dtype, order="C")
+                if self.name == "psum":
+                    state = np.full(shape, WRITTEN, np.uint8)
+        except MemoryError:
+            raise CapacityError(
+                f"shape {shape} has {storage.size * storage.dtype.itemsize} bytes of "
+                f"{self.name}; expected what this computer has free; it holds the "
+                "memories of the device in its own; free another tensor first"
+            ) from None
+        storage.complete = values is not None
         self._keep(storage)
         for scope in self._scopes[-1:]:
             scope.append(storage)
-        return storage
-
-    def _tile(self, storage: Storage, array: np.ndarray, known: int) -> Tile:
-        state = None
-        if known == UNWRITTEN or self.name == "psum":
-            state = np.full(storage.shape, known, np.uint8)
         return Tile(storage, array, state, 0 if self.on_chip else None)
 
     def _checked_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
@@ -133,7 +137,7 @@ class Memory:
         CapacityError
             When there is no room left.
         """
-        return self._alloc(shape, dtype)
+        return self._claim(self._plan(shape, as_dtype(dtype)))
 
 
 class Hbm(Memory):
@@ -154,6 +158,7 @@ class Hbm(Memory):
                 f"{self.spec.hbm_bytes - self.used}; the device has "
                 f"{self.spec.hbm_bytes}; free another tensor first"
             )
+        # the timeline takes hbm as large enough: no tensor waits for room there
         return self.used, None, ()
 
     def _keep(self, storage: Storage) -> None:
@@ -180,7 +185,7 @@ class Sbuf(Memory):
         """Bytes per partition up to the top of the stack."""
         if not self._stack:
             return 0
-        return self._stack[-1].offset + self._stack[-1].row_bytes
+        return self._stack[-1].end
 
     def _reserve(self, shape, dtype):
         need = math.prod(shape[1:]) * dtype.itemsize
@@ -194,19 +199,14 @@ class Sbuf(Memory):
                 f"({holes} freed but below a live tensor); free the newest tensors "
                 "first or use sbuf.scope()"
             )
-        end = used + need
-        before = [
-            g.id
-            for g in self._graves
-            if g.offset < end and g.offset + g.row_bytes > used
-        ]
+        # every grave ends above the stack, so its start alone decides
+        before = [g for g in self._graves if g.offset < used + need]
         return used, None, tuple(before)
 
     def _keep(self, storage: Storage) -> None:
-        end = storage.offset + storage.row_bytes
-        self._graves = [g for g in self._graves if g.offset + g.row_bytes > end]
+        self._graves = [g for g in self._graves if g.end > storage.end]
         self._stack.append(storage)
-        self.peak = max(self.peak, end)
+        self.peak = max(self.peak, storage.end)
 
     def forget(self, storage: Storage) -> None:
         """Take the room of a freed tensor back."""
@@ -222,7 +222,7 @@ class Psum(Memory):
     def __init__(self, spec: Spec):
         super().__init__(spec)
         self._banks: list[Storage | None] = [None] * spec.psum_banks
-        self._last: list[tuple[int, ...]] = [()] * spec.psum_banks
+        self._last: list[Storage | None] = [None] * spec.psum_banks
 
     def alloc(
         self, shape: Sequence[int], dtype: object = np.float32, bank: int | None = None
@@ -244,7 +244,7 @@ class Psum(Memory):
         BankError
             When the banks are taken, or too few.
         """
-        return self._alloc(shape, dtype, bank=bank)
+        return self._claim(self._plan(shape, as_dtype(dtype), bank=bank))
 
     @property
     def free_banks(self) -> tuple[int, ...]:
@@ -274,8 +274,9 @@ class Psum(Memory):
         starts = range(total - span + 1) if bank is None else (bank,)
         for first in starts:
             if not any(self._banks[first : first + span]):
-                before = set().union(*self._last[first : first + span])
-                return first * self.spec.psum_bank_bytes, first, tuple(sorted(before))
+                last = self._last[first : first + span]
+                before = dict.fromkeys(s for s in last if s is not None)
+                return first * self.spec.psum_bank_bytes, first, tuple(before)
         raise BankError(
             f"bank has {bank}; expected {span} free in a row; free banks are "
             f"{list(self.free_banks)}; free a psum tensor first or use psum.scope()"
@@ -287,7 +288,7 @@ class Psum(Memory):
     def _keep(self, storage: Storage) -> None:
         for i in self._range(storage):
             self._banks[i] = storage
-            self._last[i] = (storage.id,)
+            self._last[i] = storage
 
     def forget(self, storage: Storage) -> None:
         """Take the room of a freed tensor back."""

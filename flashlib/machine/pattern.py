@@ -4,8 +4,10 @@ Steps count elements. On chip the first pair walks partitions, the others walk t
 elements inside each.
 """
 
+import itertools
+import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,20 +74,64 @@ def _inside(pattern: tuple[tuple[int, int], ...], at: int, limit: int) -> None:
         )
 
 
-def extent(pattern: tuple[tuple[int, int], ...]) -> tuple[int, int]:
+def extent(pattern: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Lowest and highest element of a pattern, relative to its first."""
     low = sum(min(0, s * (n - 1)) for s, n in pattern)
     return low, sum(max(0, s * (n - 1)) for s, n in pattern)
 
 
-def revisits(pattern: tuple[tuple[int, int], ...]) -> bool:
-    """Tell whether a pattern may visit an element twice."""
-    reach = 0
-    for step, num in sorted((abs(s), n) for s, n in pattern if n > 1):
-        if step <= reach:
-            return True
-        reach += step * (num - 1)
+def revisits(pattern: Iterable[tuple[int, int]]) -> bool:
+    """Tell whether a pattern visits an element twice.
+
+    Two visits of one element differ along some axes. An axis that cannot be among
+    them is left out of the question. Of what is left, which is seldom anything, two
+    axes are compared, and more are counted.
+    """
+    axes = sorted((abs(step), num) for step, num in pattern if num > 1)
+    if axes and axes[0][0] == 0:
+        return True
+    while axes:
+        apart = (i for i in reversed(range(len(axes))) if _stands_apart(axes, i))
+        i = next(apart, None)
+        if i is None:
+            pairs = itertools.combinations(axes, 2)
+            return any(_meet(*p) for p in pairs) or _meet_when_counted(axes)
+        del axes[i]
     return False
+
+
+def _stands_apart(axes: list[tuple[int, int]], i: int) -> bool:
+    """Tell whether no way along the other axes makes up for a way along axis ``i``.
+
+    Either its step is longer than all of theirs together, or they move by multiples
+    of a number that axis ``i``, short as it is, never reaches.
+    """
+    (step, num), others = axes[i], axes[:i] + axes[i + 1 :]
+    if step > extent(others)[1]:
+        return True
+    common = math.gcd(*(s for s, _ in others))
+    return num <= common // math.gcd(common, step)
+
+
+def _meet(a: tuple[int, int], b: tuple[int, int]) -> bool:
+    """Tell whether two axes alone lead to one element: their common multiple."""
+    common = math.gcd(a[0], b[0])
+    return a[1] > b[0] // common and b[1] > a[0] // common
+
+
+def _meet_when_counted(axes: list[tuple[int, int]]) -> bool:
+    """Mark every element visited; fewer marks than visits tell of a second one."""
+    unit = math.gcd(*(s for s, _ in axes))
+    axes = [(s // unit, n) for s, n in axes]
+    visits, room = math.prod(n for _, n in axes), extent(axes)[1] + 1
+    if visits > room:
+        return True
+    places = np.zeros(1, np.int64)
+    for step, num in axes:
+        places = np.add.outer(places, step * np.arange(num)).reshape(-1)
+    seen = np.zeros(room, bool)
+    seen[places] = True
+    return np.count_nonzero(seen) < visits
 
 
 class Gather:

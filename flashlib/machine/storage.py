@@ -38,7 +38,7 @@ class Storage:
         dtype: np.dtype,
         offset: int,
         bank: int | None,
-        predecessors: tuple[int, ...],
+        predecessors: "tuple[Storage, ...]",
     ):
         self.owner = owner
         self.memory = owner.name
@@ -48,6 +48,7 @@ class Storage:
         self.dtype = dtype
         self.offset = offset
         self.bank = bank
+        #: Freed tensors that lay in the same room, each the last one there.
         self.predecessors = predecessors
         on_chip = self.memory in ON_CHIP
         rows = shape[0] if on_chip else 1
@@ -58,6 +59,18 @@ class Storage:
     def live(self) -> bool:
         """True until the tensor is given back; a freed one has no owner."""
         return self.owner is not None
+
+    @property
+    def end(self) -> int:
+        """First byte behind the tensor, in every partition when on chip."""
+        return self.offset + self.row_bytes
+
+    def overlaps(self, other: "Storage") -> bool:
+        """Tell whether two tensors of one memory take a byte in common.
+
+        In psum that is a bank in common: a tensor takes the first byte of each.
+        """
+        return self.offset < other.end and other.offset < self.end
 
     def free(self) -> None:
         """Give the tensor back to its memory."""

@@ -166,7 +166,10 @@ class Tile:
         asked = storage.bank is not None or not storage.complete
         state = state[key] if asked and state is not None else None
         array = self.array[key]
-        return Tile(storage, array, state, start, at, self.base, self.broadcast)
+        repeats = self.broadcast and revisits(
+            zip(array.strides, array.shape, strict=True)
+        )
+        return Tile(storage, array, state, start, at, self.base, repeats)
 
     def permute(self, axes: Sequence[int]) -> "Tile":
         """Reorder the axes; on chip the partition axis stays first.
@@ -207,7 +210,7 @@ class Tile:
         return tile
 
     def broadcast_to(self, shape: Sequence[int]) -> "Tile":
-        """Repeat free axes of size 1 by step 0; the result can only be read.
+        """Repeat free axes of size 1 by step 0; what repeats can only be read.
 
         Parameters
         ----------
@@ -220,7 +223,7 @@ class Tile:
             When an axis that grows has another size than 1, or lies across partitions.
         """
         shape = views.repeated(self.shape, shape, self.on_chip)
-        tile = self._view(lambda a: np.broadcast_to(a, shape))
+        tile = self._view(lambda a: views.stretched(a, shape))
         tile.broadcast = tile.broadcast or shape != self.shape
         return tile
 

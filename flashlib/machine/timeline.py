@@ -18,6 +18,7 @@ from typing import NamedTuple
 from flashlib.errors import MachineError
 from flashlib.machine.instruction import REGISTRY
 from flashlib.machine.spec import Spec
+from flashlib.machine.storage import Storage
 from flashlib.machine.trace import Operand, Record, Trace
 
 __all__ = ["ENGINES", "Event", "Timeline", "timeline", "timelines"]
@@ -140,18 +141,20 @@ class _Clock:
     def earliest(self, record: Record) -> float:
         """When the operands are ready and the engine is free."""
         ready = 0.0
+        for o in (*record.reads, *record.writes):
+            ready = max(ready, self.tensors.vacated(o.tensor))
         for o in record.reads:
-            at, engine = self.tensors.written(o)
-            ready = max(ready, at + self._wait(record, at, engine))
+            for end, engine in self.tensors.writes_to(o):
+                ready = max(ready, end + self._wait(record, engine))
         for o in record.writes:
             ready = max(ready, self.tensors.quiet(o))
         if record.engine == "dma":
             return max([ready, *(self.dma_free[i] for i in self._dma_lanes(record))])
         return max(ready, self.free[record.engine])
 
-    def _wait(self, record: Record, at: float, producer: str) -> float:
+    def _wait(self, record: Record, producer: str) -> float:
         """Latency between a compute engine's result and whoever waits for it."""
-        if at == 0.0 or "dma" in (producer, record.engine):
+        if "dma" in (producer, record.engine):
             return 0.0
         return self.spec.dependent_cycles / self.clock[record.engine]
 
@@ -161,14 +164,15 @@ class _Clock:
         cycles = REGISTRY[record.op].cost.cycles(record)
         if record.engine == "dma" or record.op == "sendrecv":
             busy = self._transfer(record)
-            for i in self._dma_lanes(record):
-                self.dma_free[i] = start + busy
             end = start + busy + self.spec.dma_latency_ns
-            if record.engine != "dma":
-                self.free[record.engine] = end
         else:
             busy = cycles / self.clock[record.engine] / self._speedup(record)
             end = start + busy
+        if record.engine == "dma":
+            for i in self._dma_lanes(record):
+                self.dma_free[i] = start + busy
+        else:
+            # also for a message, which the gpsimd engine carries with a dma of its own
             self.free[record.engine] = end
         for o in record.reads:
             self.tensors.note_read(o, end)
@@ -221,19 +225,36 @@ class _Tensors:
         self.writes: dict[int, dict[tuple, tuple[float, str]]] = {}
         self.reads: dict[int, dict[tuple, float]] = {}
         self.last: dict[int, float] = {}
+        self.room: dict[int, float] = {}
 
-    def written(self, o: Operand) -> tuple[float, str]:
-        """When the last overlapping write ends, and by which engine."""
+    def writes_to(self, o: Operand) -> Iterator[tuple[float, str]]:
+        """When every write that overlaps ends, and by which engine."""
         here = o.region
-        writes = self.writes.get(o.tensor.id, {})
-        overlapping = (w for region, w in writes.items() if _overlap(region, here))
-        return max(overlapping, default=(0.0, ""))
+        for region, written in self.writes.get(o.tensor.id, {}).items():
+            if _overlap(region, here):
+                yield written
+
+    def vacated(self, tensor: Storage) -> float:
+        """When the tensors that lay in the same room before are out of use.
+
+        One that was used has itself waited for those before it. One that nothing
+        used has not: what counts then is who lay there before.
+        """
+        if tensor.id not in self.room:
+            at, seen, behind = 0.0, set(), list(tensor.predecessors)
+            while behind:
+                old = behind.pop()
+                if old.id in self.last:
+                    at = max(at, self.last[old.id])
+                elif old.id not in seen:
+                    seen.add(old.id)
+                    behind += [s for s in old.predecessors if s.overlaps(tensor)]
+            self.room[tensor.id] = at
+        return self.room[tensor.id]
 
     def quiet(self, o: Operand) -> float:
         """When nothing reads or writes the region any more."""
-        before = o.tensor.predecessors
-        at = max((self.last.get(s, 0.0) for s in before), default=0.0)
-        here = o.region
+        at, here = 0.0, o.region
         for region, (end, _) in self.writes.get(o.tensor.id, {}).items():
             if end > at and _overlap(region, here):
                 at = end
@@ -249,7 +270,10 @@ class _Tensors:
         self.last[o.tensor.id] = max(end, self.last.get(o.tensor.id, 0.0))
 
     def note_write(self, o: Operand, end: float, engine: str) -> None:
-        """A write ends the history of what it covers; it came after all of it."""
+        """A write ends the history of what it covers; it came after all of it.
+
+        A transfer too: its latency outlasts every wait for what it covers.
+        """
         here = o.region
         for table in (self.writes, self.reads):
             seen = table.setdefault(o.tensor.id, {})

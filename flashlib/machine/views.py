@@ -10,7 +10,14 @@ import numpy as np
 from flashlib.errors import FreeSizeError, PartitionError
 from flashlib.machine.indexing import whole_numbers
 
-__all__ = ["back_to_back", "permutation", "regrouped", "repeated", "strided"]
+__all__ = [
+    "back_to_back",
+    "permutation",
+    "regrouped",
+    "repeated",
+    "stretched",
+    "strided",
+]
 
 
 def permutation(axes: Sequence[int], ndim: int, on_chip: bool) -> tuple[int, ...]:
@@ -73,6 +80,15 @@ def repeated(
             "repeats one element; reshape to an axis of size 1 first"
         )
     return shape
+
+
+def stretched(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """View an array with axes of size 1 repeated.
+
+    Writable, unlike NumPy's, as a window of it may hold every element once.
+    """
+    strides = np.broadcast_to(array, shape).strides
+    return np.lib.stride_tricks.as_strided(array, shape, strides)
 
 
 def strided(

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from flashlib.errors import ArgumentError
+from flashlib.machine.dtypes import FLOAT32_MIN
 from flashlib.machine.machine import Machine
 from flashlib.machine.tile import Tile
 
@@ -70,6 +71,9 @@ def over_partitions(m: Machine, rows: Tile, columns: int | None = None) -> Tile:
 def max_over_partitions(m: Machine, tile: Tile, out: Tile | None = None) -> Tile:
     """Take the maximum of each column: transpose, then reduce along the free axis.
 
+    On NeuronCore-v2 a transpose multiplies, and 0 times -inf is NaN: there the
+    lowest float32 takes the place of -inf, also in the result.
+
     Parameters
     ----------
     tile : Tile
@@ -82,7 +86,10 @@ def max_over_partitions(m: Machine, tile: Tile, out: Tile | None = None) -> Tile
     """
     columns = tile.free_size
     out = m.sbuf.alloc((columns, 1)) if out is None else out
-    with m.psum.scope():
+    with m.sbuf.scope(), m.psum.scope():
+        if m.spec.generation < 3:
+            finite = m.sbuf.alloc(tile.shape, tile.dtype)
+            tile = m.isa.tensor_scalar(finite, tile, "maximum", FLOAT32_MIN)
         flipped = m.psum.alloc((columns, tile.partitions), tile.dtype)
         m.isa.nc_transpose(flipped, tile, engine="tensor")
         return m.isa.tensor_reduce(out, "maximum", flipped, axis=1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import flashlib
-from flashlib import Refused, get_backend
+from flashlib import Refused, backends, get_backend
 from flashlib.backends import Choice
 from flashlib.problem import attention_problem
 
@@ -20,6 +20,23 @@ def test_names_and_the_automatic_choice():
         assert get_backend(backend) is backend
     fastest = "blocked" if "blocked" in AVAILABLE else "numpy"
     assert get_backend("auto").name == get_backend().name == fastest
+
+
+@pytest.mark.parametrize(
+    "broken, best",
+    [((), "blocked"), (("blocked",), "scalar"), (("blocked", "scalar"), "numpy")],
+)
+def test_the_next_best_steps_in_where_one_cannot_be_loaded(monkeypatch, broken, best):
+    def load(name):
+        if name in broken:
+            raise ImportError(name)
+        return name
+
+    monkeypatch.setattr(backends, "_present", lambda package: True)
+    monkeypatch.setattr(backends, "_load", load)
+    assert get_backend() == best
+    monkeypatch.setattr(backends, "_present", lambda package: package is None)
+    assert get_backend() == "numpy"
 
 
 @pytest.mark.parametrize("name", AVAILABLE)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import flashlib
+from flashlib.backends.numpy_tiles import attend_in_tiles
+from flashlib.problem import attention_problem
 from flashlib.testing import error_report
 
 BACKENDS = flashlib.available_backends()
@@ -120,3 +122,13 @@ def test_a_stretch_does_not_forget_what_was_before(backend):
         ):
             result = flashlib.flash_attention(q, keys, v, backend=backend, **options)
             assert_within_the_rule(result, q, keys, v, options)
+
+
+def test_light_tiles_behind_a_heavy_one_are_not_lost_one_by_one():
+    """Each is too small for the sum of the first, not so a chain of them."""
+    k = np.full((4096, 1, 1), -17.5, np.float32)  # e**-17.5 is below half an epsilon
+    k[0] = 0
+    one = np.ones((1, 1, 1), np.float32)
+    problem, tensors = attention_problem(one, k, np.ones_like(k), scale=1.0)
+    _, lse = attend_in_tiles(problem, *tensors, tile=1)
+    np.testing.assert_allclose(lse, np.log1p(4095 * np.exp(-17.5)), atol=1e-5)

@@ -5,6 +5,7 @@ import pytest
 from cache.small_caches import MAKE, SIZES, every_cache, row_of, state, tokens
 
 from flashlib import (
+    ArgumentError,
     CapacityError,
     ContiguousCache,
     DTypeError,
@@ -92,3 +93,27 @@ def test_more_memory_than_there_is(kind, size):
 def test_no_dtype_is_not_float64():
     with pytest.raises(DTypeError, match="dtype has None"):
         ContiguousCache(1, 4, **SIZES, dtype=None)
+
+
+@pytest.mark.parametrize("name, tokens_that_fit", [*zip(MAKE, (8, 8, 18), strict=True)])
+def test_capacity_counts_tokens(name, tokens_that_fit):
+    assert MAKE[name]().capacity == tokens_that_fit
+
+
+@every_cache
+def test_the_lengths_that_were_handed_out_are_a_copy(make):
+    cache = make()
+    cache.append(*tokens(2, 3))
+    lengths = cache.seqlens
+    cache.append(*tokens(2, 1))
+    assert lengths.tolist() == [3, 3]
+    lengths[:] = 0
+    assert cache.seqlens.tolist() == [4, 4]
+
+
+@pytest.mark.parametrize("name", ["n_kv_heads", "head_dim", "head_dim_v"])
+@pytest.mark.parametrize("kind", [ContiguousCache, RingCache, PagedCache])
+def test_a_cache_of_nothing(kind, name):
+    sizes = (1, 4, 2) if kind is PagedCache else (1, 4)
+    with pytest.raises(ArgumentError, match=f"{name} has 0"):
+        kind(*sizes, **{**SIZES, name: 0})

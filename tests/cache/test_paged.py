@@ -151,3 +151,38 @@ def test_the_lowest_free_page_is_taken_first():
     cache.append(*tokens(3, 3, seed=1))
     assert np.array_equal(cache.block_table, pages)
     assert sorted(pages[pages >= 0].tolist()) == list(range(6))
+
+
+def test_a_full_row_of_a_full_cache_is_refused_like_any_other():
+    cache = PagedCache(1, 2, 2, **SIZES)
+    cache.append(*tokens(1, 4))
+    before = state(cache)
+    with pytest.raises(CapacityError, match="take 1 pages"):
+        cache.append(*tokens(1, 1))
+    assert state(cache) == before
+
+
+def test_a_row_that_ends_with_its_page_writes_into_no_other():
+    """Behind its last page the table says -1, which is no page, and not the last."""
+    cache = PagedCache(2, 6, 2, **SIZES)
+    cache.append(*tokens(2, 5))
+    cache.fork(1)
+    cache.truncate(0, 2)
+    assert cache.block_table[:, 2].tolist() == [-1, 5, 5]  # the last page is shared
+    new_k, new_v = tokens(3, 1, seed=5)
+    cache.append(new_k, new_v)
+    assert cache.free_blocks == 0
+    for b in range(3):
+        got_k, got_v = row_of(cache, b)
+        assert np.array_equal(got_k[-1], new_k[b, 0])
+        assert np.array_equal(got_v[-1], new_v[b, 0])
+
+
+def test_the_table_that_was_handed_out_is_a_copy():
+    cache = PagedCache(1, 4, 2, **SIZES)
+    cache.append(*tokens(1, 3))
+    table = cache.block_table
+    cache.append(*tokens(1, 3))
+    assert table.tolist() == [[0, 1, -1, -1]]
+    table[:] = -1
+    assert cache.block_table.tolist() == [[0, 1, 2, -1]]

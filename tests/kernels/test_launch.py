@@ -1,9 +1,12 @@
 """Starting kernels: what is built, lent and limited; the kernels here are Python's."""
 
+import sys
+
 import numba
 import numpy as np
 import pytest
 
+from flashlib import forks
 from flashlib.kernels import launch as module
 from flashlib.kernels.launch import launch, launch_alone, limit_workers, workers
 from flashlib.kernels.targets import this_target
@@ -30,7 +33,7 @@ def kernel():
 
 @pytest.fixture
 def lost_pool(monkeypatch):
-    monkeypatch.setattr(module, "_state", module._State(pool_is_lost=True))
+    monkeypatch.setattr(forks, "_lost", True)
 
 
 def test_a_kernel_is_built_once_and_runs_with_its_arguments(kernel):
@@ -93,16 +96,33 @@ def test_workers_are_limited_by_what_there_is():
 
 def test_without_a_pool_kernels_run_on_one_core(kernel, lost_pool):
     assert workers() == 1
-    launch(kernel)
+    before = numba.get_num_threads()
+    launch(kernel, threads=1)
     assert [parallel for parallel, *_ in kernel.built] == [False]
-    assert not module._state.pool_started
+    assert limit_workers(2) == 1
+    assert numba.get_num_threads() == before
 
 
-def test_a_fork_loses_the_pool_that_has_run(kernel, monkeypatch):
-    monkeypatch.setattr(module, "_state", module._State())
-    module._after_fork()
-    assert not module._state.pool_is_lost
-    launch(kernel)
+def test_a_fork_loses_the_pool_that_there_is(monkeypatch):
+    def no_pool():
+        raise ValueError("Threading layer is not initialized.")
+
+    monkeypatch.setattr(forks, "_lost", False)
+    with monkeypatch.context() as before:
+        before.setattr(numba, "threading_layer", no_pool)
+        forks._after_fork()
+        assert not forks.pool_is_lost()
+        before.delitem(sys.modules, "numba")
+        forks._after_fork()
+        assert not forks.pool_is_lost()
+    numba.get_num_threads()
     for _ in range(2):  # a child, and its child
-        module._after_fork()
-        assert module._state.pool_is_lost
+        forks._after_fork()
+        assert forks.pool_is_lost()
+
+
+def test_a_fork_renews_the_lock_that_nobody_is_left_to_open(monkeypatch):
+    monkeypatch.setattr(module, "_state", module._State())
+    module._state.lock.acquire()
+    module._after_fork()
+    assert not module._state.lock.locked()

@@ -3,7 +3,7 @@
 import pytest
 
 from flashlib import ArgumentError
-from flashlib.ledger import Claim, Finding, claims, find
+from flashlib.ledger import VERDICTS, Claim, Finding, claims, find
 from flashlib.ledger.table import decided_table
 
 
@@ -28,3 +28,26 @@ def test_ledger_table_links_what_has_a_page_and_escapes_what_is_markdown():
         "| **S0-99** One \\| two.<br>[chapter 2](02_page.ipynb), chapter 9 "
         "| ✗ **contradicted**<br>A\\[0] is 1\\_000. |"
     )
+
+
+@pytest.mark.parametrize(
+    "evidence, shown",
+    [
+        ("the error is 1 unit", "The error is 1 unit."),
+        ("One unit is left.", "One unit is left."),
+        ("tile_size is 4", "tile\\_size is 4."),  # a name is spelled as in the code
+        ("`f` * $2 < 3", "\\`f\\` \\* \\$2 \\< 3."),
+    ],
+)
+def test_evidence_is_shown_as_a_sentence_that_opens_no_markdown(evidence, shown):
+    row = Claim("S0-99", "One.", (2,), "reproduced", "ch02.f")
+    table = decided_table([(row, Finding("reproduced", evidence))], {})
+    assert table.endswith(f"| ✓ **reproduced**<br>{shown} |")
+
+
+def test_every_verdict_has_a_mark_of_its_own():
+    row = Claim("S0-99", "One.", (2,), "reproduced", "ch02.f")
+    findings = [(row, Finding(verdict, "1")) for verdict in VERDICTS]
+    _, _, *lines = decided_table(findings, {}).splitlines()
+    marks = [line.partition("| ")[2].partition("| ")[2][0] for line in lines]
+    assert marks == ["✓", "✗", "–"]

@@ -76,7 +76,7 @@ def test_every_tensor_in_freed_room_waits_for_its_last_use():
     old.free()
     first, second = m.sbuf.alloc((128, 10)), m.sbuf.alloc((128, 10))
     for tile in (first, second):
-        assert old.storage.id in tile.storage.predecessors
+        assert old.storage in tile.storage.predecessors
     m.isa.memset(second, 1.0, engine="gpsimd")
     events = timeline(m.trace).events
     assert events[2].start >= events[1].end

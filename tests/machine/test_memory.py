@@ -205,3 +205,21 @@ def test_repr_and_attributes():
     assert repr(m.hbm.put(np.zeros(3, np.float32))) == "<hbm [3] float32>"
     assert (tile.memory, tile.nbytes, tile.free_size) == ("sbuf", 1024, 4)
     assert "core 0" in repr(m)
+
+
+def test_hbm_room_is_what_the_others_leave():
+    m = Machine()
+    m.hbm.alloc((1024,), np.uint8)
+    with pytest.raises(flashlib.CapacityError, match="expected at most 103079214080"):
+        m.hbm.alloc((NC_V3.hbm_bytes - 1023,), np.uint8)
+    assert m.hbm.used == 1024
+
+
+def test_the_peak_stays_when_the_room_comes_back():
+    m = Machine()
+    with m.sbuf.scope():
+        m.sbuf.alloc((128, 100))
+    m.sbuf.alloc((128, 10))
+    assert (m.sbuf.used, m.sbuf.peak) == (40, 400)
+    m.sbuf.alloc((128, 100))
+    assert m.sbuf.peak == 440

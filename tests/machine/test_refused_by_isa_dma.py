@@ -132,6 +132,19 @@ def gather_of_fresh_rows(b):
     return lambda: b.isa.dma_copy(d, table.ap([[6, 4], [1, 6]], vector_offset=index))
 
 
+@case(UninitializedError, "vector_offset has 1 unwritten elements of 4")
+def gather_by_a_fresh_index(b):
+    table, d, index = b.hbm(8, 6), b.sbuf(4, 6), b.fresh("sbuf", 4, 1, dtype=np.uint32)
+    b.isa.memset(index[:3], 1)
+    return lambda: b.isa.dma_copy(d, table.ap([[6, 4], [1, 6]], vector_offset=index))
+
+
+@case(UninitializedError, "scalar_offset has 1 unwritten elements of 1")
+def gather_moved_by_a_fresh_number(b):
+    table, d, offset = b.hbm(8, 6), b.sbuf(4, 6), b.fresh("sbuf", 1, 1, dtype=np.int32)
+    return lambda: b.isa.dma_copy(d, table.ap([[6, 4], [1, 6]], scalar_offset=offset))
+
+
 @case(PlacementError, "dst has memory hbm", "write to sbuf and store it")
 def dma_transpose_into_hbm(b):
     x, d = b.hbm(64, 8), b.fresh("hbm", 8, 64)
@@ -211,6 +224,14 @@ def gather_transpose_by_too_few_indices(b):
 @case(PartitionError, "128 for several columns")
 def gather_transpose_by_short_columns(b):
     return _gather_transpose(b, count=64, height=32, columns=2)
+
+
+@case(UninitializedError, "vector_offset has 32 unwritten elements of 32")
+def gather_transpose_by_fresh_indices(b):
+    table, d = b.hbm(64, 8, dtype=BF16), b.fresh("sbuf", 8, 32, dtype=BF16)
+    index = b.fresh("sbuf", 32, 1, dtype=np.uint32)
+    src = table.ap([[8, 32], [1, 8]], vector_offset=index)
+    return lambda: b.isa.dma_transpose(d, src)
 
 
 @case(FreeSizeError, "size 1 on axis 1 or 2")

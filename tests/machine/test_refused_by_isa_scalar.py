@@ -63,3 +63,22 @@ def activation_sums_without_reset(b):
     return lambda: b.isa.activation(
         d, "exp", x, reduce_op="add", reduce_res=r, reduce_cmd="reduce"
     )
+
+
+@case(UninitializedError, "reduce_cmd has 'reduce'", "sum registers")
+def activation_adds_without_reset_or_read_out(b):
+    x, d = b.sbuf(64, 8), b.fresh("sbuf", 64, 8)
+    return lambda: b.isa.activation(d, "exp", x, reduce_op="add", reduce_cmd="reduce")
+
+
+@case(UninitializedError, "reduce_cmd has 'idle'", "sum registers")
+def activation_reads_out_without_reset(b):
+    x, d, r = b.sbuf(64, 8), b.fresh("sbuf", 64, 8), b.fresh("sbuf", 64, 1)
+    return lambda: b.isa.activation(d, "exp", x, reduce_res=r)
+
+
+@case(UninitializedError, "reduce_cmd has 'idle'", "sum registers")
+def activation_reads_out_beside_the_lanes_that_were_reset(b):
+    x, d, r = b.sbuf(64, 8), b.fresh("sbuf", 64, 8), b.fresh("sbuf", 64, 1)
+    b.isa.activation(d[:32], "exp", x[:32], reduce_cmd="reset")
+    return lambda: b.isa.activation(d, "exp", x, reduce_res=r)

@@ -84,6 +84,16 @@ def shuffle_64_to_32(b):
     return _shuffle(b, slice(0, 64), slice(32, 96))
 
 
+@case(PartitionError, "dst has start partition 64 and 96 active", "multiple of 128")
+def shuffle_96_to_64(b):
+    return _shuffle(b, slice(0, 96), slice(64, 96))
+
+
+@case(PartitionError, "src has start partition 64 and 96 active", "multiple of 128")
+def shuffle_65_rounded_up_from_64(b):
+    return _shuffle(b, slice(64, 96), slice(0, 65))
+
+
 @case(PartitionError, "src has start partition 16", "32")
 def shuffle_32_from_16(b):
     return _shuffle(b, slice(16, 48), slice(0, 32))

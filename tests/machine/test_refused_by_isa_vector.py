@@ -107,11 +107,45 @@ def tensor_scalar_operand_a_list(b):
     return lambda: b.isa.tensor_scalar(d, x, "add", [1.0, 2.0])
 
 
-@case(MachineError, "integer constant")
+def _bits(b, *steps, dtype=np.uint8):
+    x = b.sbuf(64, 8, dtype=dtype)
+    d = b.fresh("sbuf", 64, 8, dtype=dtype)
+    return lambda: b.isa.tensor_scalar(d, x, *steps)
+
+
+@case(MachineError, "operand0 has type float; expected an integer constant")
 def tensor_scalar_bits_with_a_float(b):
-    x = b.sbuf(64, 8, dtype=np.int32)
-    d = b.fresh("sbuf", 64, 8, dtype=np.int32)
-    return lambda: b.isa.tensor_scalar(d, x, "bitwise_and", 1.5)
+    return _bits(b, "bitwise_and", 1.5, dtype=np.int32)
+
+
+@case(MachineError, "operand0 has 11805916207174", "expected 0 to 4294967295")
+def tensor_scalar_bits_beyond_every_type(b):
+    return _bits(b, "bitwise_or", 2**70, dtype=np.uint32)
+
+
+@case(MachineError, "operand0 has 300; expected 0 to 255", "uint8")
+def tensor_scalar_bits_beyond_a_byte(b):
+    return _bits(b, "bitwise_or", 300)
+
+
+@case(MachineError, "operand0 has -1; expected 0 to 255", "uint8")
+def tensor_scalar_bits_with_a_sign(b):
+    return _bits(b, "bitwise_and", np.int64(-1))
+
+
+@case(MachineError, "operand0 has 2147483648; expected -2147483648 to 2147483647")
+def tensor_scalar_bits_of_an_unsigned_number(b):
+    return _bits(b, "bitwise_xor", 2**31, dtype=np.int32)
+
+
+@case(MachineError, "operand1 has 65536; expected 0 to 65535", "uint16")
+def tensor_scalar_second_bits_beyond_the_type(b):
+    return _bits(b, "left_shift", 1, False, "bitwise_or", 2**16, dtype=np.uint16)
+
+
+@case(MachineError, "operand1 has type NoneType; expected an integer constant")
+def tensor_scalar_second_bits_left_out(b):
+    return _bits(b, "left_shift", 1, False, "bitwise_or")
 
 
 @case(PlacementError, "data and operand1 have memory psum")

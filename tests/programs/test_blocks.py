@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import flashlib
-from flashlib.machine import Machine, timeline
+from flashlib.machine import NC_V2, NC_V3, NC_V4, Machine, timeline
 from flashlib.programs import blocks
 
 BF16 = ml_dtypes.bfloat16
@@ -48,6 +48,20 @@ def test_max_and_the_way_back(columns):
     assert counts[("nc_transpose", "tensor")] == 2
     assert counts[("nc_transpose", "vector")] == -(-columns // 32)
     assert counts[("nc_stream_shuffle", "vector")] == 4
+
+
+@pytest.mark.parametrize("spec", [NC_V2, NC_V3, NC_V4], ids=lambda s: s.name)
+def test_max_of_columns_with_minus_infinities(spec):
+    """The transpose of NeuronCore-v2 multiplies: 0 times -inf would be NaN."""
+    m, x = Machine(spec), _array(128, 5)
+    x[3:, 0] = x[:127, 1] = x[:, 2] = -np.inf
+    tile = m.sbuf.put(x)
+    top = blocks.max_over_partitions(m, tile).numpy()[:, 0]
+    np.testing.assert_array_equal(np.delete(top, 2), np.delete(x.max(0), 2))
+    lowest = np.finfo(np.float32).min if spec is NC_V2 else -np.inf
+    assert top[2] == lowest
+    np.testing.assert_array_equal(tile.numpy(), x)
+    assert m.sbuf.used == tile.nbytes // 128 + top.itemsize
 
 
 def test_pieces():

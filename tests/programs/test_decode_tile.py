@@ -76,8 +76,10 @@ def test_equals_the_oracle(config):
 
 
 @pytest.mark.parametrize("spec", [NC_V2, NC_V3, NC_V4], ids=lambda s: s.name)
-def test_runs_on_every_generation(spec):
-    q, k, v = _problem(2, 4, 2, 200, 16)
+@pytest.mark.parametrize("seq_k", [1, 3, 127, 128, 200])
+def test_runs_on_every_generation(spec, seq_k):
+    """Also where some partitions hold no key at all, and their maximum is -inf."""
+    q, k, v = _problem(2, 4, 2, seq_k, 16)
     result = decode_tile(q, k, v, spec=spec)
     _assert_accurate(q, k, v, result.out)
     assert ("dma_transpose" in result.trace.histogram()) == (spec.generation > 2)

@@ -25,6 +25,9 @@ def check(tmp_path, body, head=HEAD):
         '<img alt="A bar" src="data:image/png;base64,AAAA">',
         '<svg role="img" aria-label="A bar"></svg>',
         '<p id="here"></p><a href="#here">x</a>',
+        '<a name="here"></a><a href="#here">x</a>',
+        '<a href="%6Fther.html">x</a>',
+        '<a href="other.html#%74here">x</a>',
         '<a href="folder/">x</a>',
         '<a href="folder">x</a>',
         '<a href="folder/#inside">x</a>',
@@ -43,6 +46,7 @@ def test_sound_page_passes(tmp_path, body):
         ('<a href="gone.html">x</a>', "no such file: gone.html"),
         ('<a href="other.html#gone">x</a>', "no such anchor: other.html#gone"),
         ('<script src="https://example.org/x.js"></script>', "loads from outside"),
+        ('<script src="http://example.org/x.js"></script>', "loads from outside"),
         ('<link rel="stylesheet" href="//example.org/x.css">', "loads from outside"),
         *(
             (f'<{tag} src="https://example.org/x" alt="x">', "loads from outside")
@@ -57,6 +61,7 @@ def test_sound_page_passes(tmp_path, body):
         ('<img src="data:image/png;base64,AAAA">', "img without alt"),
         ('<svg role="img"></svg>', "svg without aria-label"),
         ('<p id="a"></p><p id="a"></p>', "id twice: a"),
+        ('<p id="a"></p><a name="a"></a>', "id twice: a"),
     ],
 )
 def test_fault_is_found(tmp_path, body, fault):

@@ -133,3 +133,8 @@ def test_honest_prose_has_no_slip(text):
 def test_prose_keeps_notes_and_drops_code():
     text = "A\n\n````{note}\nB\n```python\nC\n```\nD\n````\n\n```{math}\nE\n```\nF"
     assert prose_of(text).split() == ["A", "B", "D", "F"]
+
+
+def test_a_fence_closes_with_as_many_marks_as_it_opened_or_more():
+    assert prose_of("```python\nA\n````\nB").split() == ["B"]
+    assert prose_of("````python\nA\n```\nB\n````\nC").split() == ["C"]

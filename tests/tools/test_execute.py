@@ -74,6 +74,19 @@ def test_a_change_of_what_outputs_and_pages_depend_on_is_seen(
     assert fingerprint.of_files(*paths) != first
 
 
+def test_what_editors_and_python_leave_behind_does_not_count(tmp_path, monkeypatch):
+    monkeypatch.setattr(fingerprint, "ROOT", tmp_path)
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks" / "a.ipynb").write_text("here")
+    first = fingerprint.of_files("notebooks")
+    for folder in (".ipynb_checkpoints", "__pycache__"):
+        (tmp_path / "notebooks" / folder).mkdir()
+        (tmp_path / "notebooks" / folder / "a").write_text("left")
+    assert fingerprint.of_files("notebooks") == first
+    (tmp_path / "notebooks" / "b.ipynb").write_text("here")
+    assert fingerprint.of_files("notebooks") != first
+
+
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """Point the tool at a project of two notebooks, one of them already run."""

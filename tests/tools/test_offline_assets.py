@@ -1,9 +1,16 @@
 """What the tools write into a page is mended before it is stored."""
 
+from types import SimpleNamespace
+
+import pytest
 from conftest import require
 
 require("sphinx")
-from offline_assets import mend_markup  # noqa: E402 - Sphinx may be missing
+from offline_assets import (  # noqa: E402 - Sphinx may be missing
+    mend_markup,
+    use_vendored,
+    write_index,
+)
 
 
 def mended(body):
@@ -44,3 +51,38 @@ def test_a_page_without_a_body_is_left_alone():
     context = {}
     mend_markup(None, "search", "page.html", context, None)
     assert context == {}
+
+
+def test_vendored_files_are_used_only_when_they_are_complete(tmp_path):
+    app = SimpleNamespace(srcdir=tmp_path)
+    (tmp_path / ".vendor" / "site").mkdir(parents=True)
+    config = SimpleNamespace(html_static_path=[])
+    use_vendored(app, config)
+    assert vars(config) == {"html_static_path": [str(tmp_path / "book/assets/site")]}
+    (tmp_path / ".vendor" / "stamp").touch()  # written when all files are there
+    use_vendored(app, config)
+    assert config.html_static_path[-1] == str(tmp_path / ".vendor" / "site")
+    assert config.mathjax_path.startswith("vendor/")
+    assert not any("//" in address for address in config.nb_ipywidgets_js)
+
+
+@pytest.mark.parametrize(
+    "exception, builder, is_written",
+    [(None, "html", True), (OSError(), "html", False), (None, "latex", False)],
+)
+def test_the_index_is_written_after_a_build_of_pages_that_went_well(
+    tmp_path, exception, builder, is_written
+):
+    names = {"root_doc": "book/first", "html_title": "A & B", "html_favicon": "x/i.svg"}
+    app = SimpleNamespace(
+        outdir=tmp_path,
+        builder=SimpleNamespace(name=builder),
+        config=SimpleNamespace(**names),
+    )
+    write_index(app, exception)
+    index = tmp_path / "index.html"
+    assert index.exists() == is_written
+    if is_written:
+        text = index.read_text()
+        assert "url=book/first.html" in text and "_static/i.svg" in text
+        assert "A &amp; B" in text
