@@ -17,6 +17,8 @@ READY := .venv/ready-$(subst $(comma),-,$(EXTRAS)$(node))
 export PYTHONPATH := $(CURDIR)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONUNBUFFERED := 1
+# compiled modules are kept, whatever the shell says: pip leaves them to Python
+export PYTHONDONTWRITEBYTECODE :=
 export JUPYTER_PLATFORM_DIRS := 1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
@@ -62,7 +64,7 @@ clean: ## remove what was built and executed
 distclean: clean ## remove the environment and the vendored files too
 	rm -rf .venv .vendor
 
-# --no-compile: most modules are never imported; Python compiles those that are.
+# --no-compile: most modules are never imported.
 $(READY): pyproject.toml requirements.txt constraints.txt
 	@test -x $(PY) || sh tools/make_venv.sh "$(PYTHON)"
 	@echo "installing into .venv (once; needs network)"

@@ -74,7 +74,7 @@ def flash_attention(
     tile : int, optional
         Keys per tile, 64 by default. Changes rounding, nothing else. Sums stay
         short on every backend: where a tile would leave too many of them, it is
-        made longer, see :func:`~flashlib.chains.shortest_tile`. A long tile is
+        made longer, see ``shortest_tile`` of :mod:`flashlib.chains`. A long tile is
         taken as it is by `numpy`, in pieces of 64 keys by `blocked`, and in
         pieces of 64 or ``sqrt(seq_k)``, whatever is more, by `scalar`, `simd`
         and `pool`. `blas` has no tiles.

@@ -85,7 +85,7 @@ class Backend:
     ) -> AttentionOutput:
         """Run attention of `seq_q` rows; `algorithm` is one that `choose` gave.
 
-        A `tile` below :func:`~flashlib.chains.shortest_tile` is made longer: the
+        A `tile` below ``shortest_tile`` of :mod:`flashlib.chains` is made longer: the
         rounding errors of so many additions would show.
         """
         if algorithm == "materialized":

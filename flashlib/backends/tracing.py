@@ -22,7 +22,7 @@ class Call(NamedTuple):
     Attributes
     ----------
     operation : str
-        The method of :class:`~flashlib.backends.Backend` that was called, such as
+        The method of :class:`~flashlib.Backend` that was called, such as
         ``"choose"`` or ``"prefill"``.
     seconds : float
         Wall time.

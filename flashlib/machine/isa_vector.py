@@ -159,6 +159,7 @@ _SCALAR_ENGINE_PAIRS = (("multiply", "add"), ("multiply",), ("add",))
     limits=(
         "operand: a number, or float32 [partitions, 1]",
         "two operators: both arithmetic or both on bits",
+        "bit operators: integer constants that the type of data holds",
         "scalar engine: multiply then add, multiply, add; gpsimd: rsqrt",
     ),
 )

@@ -1,9 +1,10 @@
 """Read time off a trace: in-order engines, published costs, our DMA model (chapter 15).
 
 Each engine executes its instructions in program order; an instruction starts when
-its engine is free and its operands are ready. ``cycles`` is the published formula of
-the instruction, bare. Ours are: 100 cycles of the consumer between a result and an
-instruction that waits for it, and the DMA model
+its engine is free, its operands are ready, and what lay in their room before is out
+of use. ``cycles`` is the published formula of the instruction, bare. Ours are: 100
+cycles of the consumer between a result and an instruction that waits for it, and the
+DMA model
 
     time = 1300 ns + max over engines of bytes / (rate * run / (run + 256))
 

@@ -41,6 +41,15 @@ def test_lengths_around_a_tile_of_queries(dtype, seq_q, more):
         assert_accurate(attend(*call, **options), *call, **options)
 
 
+@dtypes
+@pytest.mark.parametrize("window", [40, (40, 0), (30, 30)])
+@pytest.mark.parametrize("tile", [1, 8, 16])
+def test_a_window_that_is_wider_than_a_tile_of_keys(dtype, window, tile):
+    """Tiles begin in front of the windows of the later rows, and end within all."""
+    call = make_qkv(2 * LANES, 2 * LANES + 50, head_dim=12, dtype=dtype)
+    assert_accurate(attend(*call, window=window, tile=tile), *call, window=window)
+
+
 @pytest.mark.parametrize("width, width_v", [(1, 1), (3, 7), (16, 5), (80, 80)])
 def test_any_width(width, width_v):
     q, k, _ = make_qkv(50, 60, head_dim=width)

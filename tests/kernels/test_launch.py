@@ -99,6 +99,7 @@ def test_without_a_pool_kernels_run_on_one_core(kernel, lost_pool):
     before = numba.get_num_threads()
     launch(kernel, threads=1)
     assert [parallel for parallel, *_ in kernel.built] == [False]
+    assert [n for *_, n in kernel.runs] == [before]  # the pool is left alone
     assert limit_workers(2) == 1
     assert numba.get_num_threads() == before
 

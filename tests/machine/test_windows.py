@@ -160,6 +160,16 @@ def test_a_reshaped_part_still_belongs_to_the_whole():
         np.testing.assert_array_equal(tile.reshape(4, 2, 4).ap(whole).numpy(), array)
 
 
+def test_rows_are_those_of_the_shape_in_which_a_tensor_stands(bench):
+    """The whole tensor in another shape is a whole tensor again; a gather counts it."""
+    table, out = bench.hbm(4, 8), bench.sbuf(2, 2)
+    index = bench.m.sbuf.put(np.array([[7], [13]], np.uint32))
+    rows = table.reshape(16, 2).ap([[2, 2], [1, 2]], vector_offset=index)
+    bench.isa.dma_copy(out, rows)
+    expected = table.numpy().reshape(16, 2)[[7, 13]]
+    np.testing.assert_array_equal(out.numpy(), expected)
+
+
 def test_axes_of_size_1_do_not_end_a_run():
     tile = Machine().hbm.put(np.zeros((4, 8), np.float32))
     assert tile[:, None].run_elements() == 32

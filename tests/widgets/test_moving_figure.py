@@ -2,12 +2,16 @@
 
 import json
 import re
+from dataclasses import replace
 
 import ipywidgets
 import pytest
 
+from flashlib import ArgumentError
 from flashlib.plots import svg
-from flashlib.widgets import MovingFigure
+from flashlib.widgets import MovingFigure, ch01
+from flashlib.widgets import figure as module
+from flashlib.widgets.catalogue import catalogue
 from flashlib.widgets.figure import scrolling
 
 
@@ -41,7 +45,7 @@ def test_one_axis_stacks_a_picture_for_each_value():
     assert [child.value for child in stack.children] == [
         scrolling(moving.frame(x).picture) for x in ONE["x"]
     ]
-    assert slider.description == "x"
+    assert slider.description == slider.tooltip == "x"
     assert [label for label, _ in slider.options] == ["1", "2", "5"]
 
 
@@ -66,6 +70,34 @@ def test_play_moves_the_last_axis():
     *_, player, _ = figure(TWO, play=True).widget().children
     assert isinstance(player, ipywidgets.Play)
     assert (player.min, player.max) == (0, 1)
+
+
+def test_play_begins_where_the_figure_does():
+    *_, player, _ = figure(TWO, play=True, start=(0, 1)).widget().children
+    assert player.value == 1
+
+
+def test_the_browser_links_sliders_pictures_and_player(monkeypatch):
+    links = []
+    monkeypatch.setattr(ipywidgets, "jslink", lambda *ends: links.append(ends))
+    x, y, player, outer = figure(TWO, play=True).widget().children
+    shown = [*((y, inner) for inner in outer.children), (x, outer)]
+    want = [((slider, "index"), (stack, "selected_index")) for slider, stack in shown]
+    assert links == [*want, ((player, "value"), (y, "index"))]
+
+
+def test_a_cell_shows_the_widget_and_the_words_below_it(monkeypatch):
+    shown, moving = [], figure(ONE)
+    monkeypatch.setattr(module, "display", shown.append)
+    moving._ipython_display_()
+    widget, words = shown
+    assert isinstance(widget, ipywidgets.VBox) and words.data == moving.storyboard()
+
+
+def test_a_name_is_given_to_one_figure_only(monkeypatch):
+    monkeypatch.setattr(ch01, "FIGURES", (lambda: figure(ONE), lambda: figure(ONE)))
+    with pytest.raises(ArgumentError, match="name has 'test-figure' twice"):
+        catalogue.__wrapped__()
 
 
 def test_pictures_share_one_layout():
@@ -102,6 +134,11 @@ def test_storyboard_says_every_state():
     assert len(items) == 6
     assert items[0] == "x 1, y 10: The sum of [1, 10] is 11."
     assert "A sum &amp; a bar." in text
+
+
+def test_storyboard_shows_words_as_they_are():
+    moving = replace(figure({"a<b": (1,)}), words=lambda state: "1 < 2 & 3.")
+    assert "<li>a&lt;b 1: 1 &lt; 2 &amp; 3.</li>" in moving.storyboard()
 
 
 def test_picture_carries_its_state_and_its_words():
