@@ -78,16 +78,17 @@ def launch(
         compiled = _compiled(build, targets.this_target(), parallel)
         if room is not None:
             arguments = (*arguments, _state.room.lend(room, arguments[0].dtype))
-        all_of_them = threads is None or not parallel
-        with contextlib.nullcontext() if all_of_them else _threads(threads):
+        asked = threads is not None and parallel
+        fewer = asked and threads < numba.get_num_threads()
+        with _threads(threads) if fewer else contextlib.nullcontext():
             compiled(*arguments)
 
 
 @contextlib.contextmanager
-def _threads(most: int) -> Iterator[None]:
-    """Let `most` threads take part in what starts inside."""
+def _threads(fewer: int) -> Iterator[None]:
+    """Let fewer threads than usual take part in what starts inside."""
     before = numba.get_num_threads()
-    numba.set_num_threads(min(most, before))
+    numba.set_num_threads(fewer)
     try:
         yield
     finally:
