@@ -53,7 +53,7 @@ serve: book ## build, then serve the pages on this machine (PORT=8000)
 	@$(PY) -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
 
 browser: $(READY) ## test the built pages in Chromium (needs EXTRAS with browser)
-	@$(PY) -m pytest -n auto tests/browser
+	@OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n auto tests/browser
 
 measure: $(READY) ## time a claim and write it down, such as CLAIM=decode; or list them
 	@$(PY) -m flashlib.measure $(CLAIM)

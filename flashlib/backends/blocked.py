@@ -44,8 +44,7 @@ class BlockedBackend(Backend):
         """Return the only algorithm of this backend."""
         return Choice(
             "flash",
-            f"register tiles of at most {LONGEST_TILE} keys on all cores: fastest on a "
-            "processor",
+            f"register tiles of at most {LONGEST_TILE} keys on all cores: the fastest",
         )
 
     def flash(
