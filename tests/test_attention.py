@@ -258,7 +258,9 @@ def test_decode_is_the_end_of_a_prefill(backend):
 
 
 def test_float32_stays_float32_in_the_loop():
-    scalar = pytest.importorskip("flashlib.kernels.scalar")
+    pytest.importorskip("numba", reason="numba is not installed")
+    from flashlib.kernels import scalar
+
     if not hasattr(scalar.flash_rows, "py_func"):
         pytest.skip("the compiler is switched off")
     from numba import njit

@@ -13,6 +13,10 @@ IDS = (
     + [f"D{i}" for i in range(1, 26)]
 )
 
+ABOUT_COMPILED_KERNELS = set(
+    "S0-08 S0-19 S0-26 S0-27 S0-29 S0-41 S0-42 D1 D2 D24".split()
+)
+
 
 def test_every_claim_of_the_sources_has_its_row():
     assert [row.id for row in ROWS] == IDS
@@ -37,6 +41,8 @@ def test_check_stands_with_the_first_chapter(row):
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
 def test_check_finds_the_verdict(row):
+    if row.id in ABOUT_COMPILED_KERNELS:
+        pytest.importorskip("numba", reason="numba is not installed")
     finding = run_check(row)
     assert finding.verdict == row.verdict, finding.evidence
     assert re.search(r"\d", finding.evidence), finding.evidence

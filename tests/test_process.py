@@ -157,6 +157,7 @@ def test_h13_fork_before_the_first_kernel():
 )
 def test_fork_after_a_question_about_threads(question):
     """Whoever asks Numba for its threads has them started, and a child has none."""
+    pytest.importorskip("numba", reason="numba is not installed")
     run(SOME + question + FORK)
 
 

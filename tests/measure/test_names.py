@@ -28,6 +28,7 @@ def test_names_are_those_of_the_modules_that_can_be_run():
 
 
 def test_without_a_name_they_are_listed(capsys):
+    pytest.importorskip("numba", reason="numba is not installed")
     main([])
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == list(MEASUREMENTS)
@@ -41,6 +42,7 @@ def test_what_is_no_measurement_is_refused(name):
 
 
 def test_a_name_hands_on_the_other_arguments(monkeypatch):
+    pytest.importorskip("numba", reason="numba is not installed")
     given = []
     monkeypatch.setattr("flashlib.measure.paged.main", given.append)
     main(["paged", "--rounds", "1"])
